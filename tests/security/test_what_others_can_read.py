@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
-from dbt.adapters.silt.session import java_launch, temporary
+from dbt.adapters.silt.session import java_launch, local_spark
 from dbt.adapters.silt.session.spark import SessionSettings, _local_folders
 from tests.unit.session.processes import run
 
@@ -110,7 +110,7 @@ def test_rows_are_written_to_private_folders_below_the_configured_local_dirs(
     folders = [Path(each) for each in _local_folders(settings, "/tmp")]
     assert [each.parent.name for each in folders] == ["a", "b"]
     assert {each.stat().st_mode & 0o777 for each in folders} == {0o700}
-    assert temporary.is_below(",".join(map(str, folders)), named) and not temporary.is_below(named, named)
+    assert local_spark.is_below(",".join(map(str, folders)), named) and not local_spark.is_below(named, named)
     assert _local_folders(SessionSettings(), "/own") == ("/own",)
     assert _local_folders(SessionSettings(master="spark://host:7077"), "/own") == ()
     (tmp_path / "file").touch()

@@ -48,7 +48,7 @@ FLOORS = (
         "engine/catalog/open_tables",
     ),
     ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
-    ("engine/catalog/branch_upkeep", "engine/catalog/branch_conflicts"),
+    ("engine/catalog/branch_conflicts",),
     ("engine/catalog/branch_attempts",),
     ("engine/catalog/later_statements",),
     ("engine/catalog/branches",),
@@ -75,7 +75,6 @@ FLOORS = (
     ("cli", "runs/logical_run"),
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
-    ("registration",),
     ("materializations", "relation", "session"),
     ("connections", "materializations/python_models", "materializations/unit_tests"),
     ("methods",),
@@ -106,7 +105,7 @@ LOOK_BEHIND_SPARK = tuple(
     for name in (
         *(f"session.{name}" for name in ("spark", "local_spark", "keeper", "java_launch")),
         *("session.stages", "session.jars"),
-        "registration.hive_metastore",
+        "session.registration",
     )
 )
 BUILD_SESSIONS = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "connect_client"))

@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.names import RelationName
     from dbt.adapters.silt.materializations.reuse import Surroundings
     from dbt.adapters.silt.records.units import Unit
-    from dbt.adapters.silt.registration import registration
     from dbt.adapters.silt.runs import statement_runner
     from dbt.adapters.silt.runs.response import SiltResponse
-    from dbt.adapters.silt.session import early_spark, errors
+    from dbt.adapters.silt.session import early_spark, errors, registration
     from dbt.adapters.silt.session import environment as environments
     from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
 else:

@@ -23,18 +23,17 @@ from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.materializations.config_names import ConfigNames
 from dbt.adapters.silt.materializations.configs import check_configs, sample_warning
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
 from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
+from dbt.adapters.silt.materializations.unused_configs import ConfigNames
 from dbt.adapters.silt.methods.changes import ChangeMethods, LossMethods
 from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods, SnapshotMethods
 from dbt.adapters.silt.methods.later_statements import LaterStatementMethods
+from dbt.adapters.silt.methods.operations import RegistrationMethods, RollbackMethods
 from dbt.adapters.silt.methods.overrides import OverrideMethods
-from dbt.adapters.silt.methods.registration import RegistrationMethods
-from dbt.adapters.silt.methods.rollback import RollbackMethods
 from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
 from dbt.adapters.silt.methods.tests import DataTestMethods, UnitTestMethods

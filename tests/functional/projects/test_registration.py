@@ -12,7 +12,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.registration.hive_metastore import HiveMetastore, RegisteredTable
+from dbt.adapters.silt.session.registration import HiveMetastore, RegisteredTable
 from tests import derby
 
 

@@ -18,8 +18,7 @@ import pytest
 
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.cli.shell import output, spark_process
-from dbt.adapters.silt.cli.shell.output import drawn, summary
-from dbt.adapters.silt.cli.shell.results import Change, Result, RowsFound, StatementFailedError
+from dbt.adapters.silt.cli.shell.output import Change, Result, RowsFound, StatementFailedError, drawn, summary
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.kept_spark.inherited_environment import umask

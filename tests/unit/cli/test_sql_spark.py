@@ -16,7 +16,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError
-from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
+from dbt.adapters.silt.session.registration import HiveMetastore
 from dbt.adapters.silt.session.statement_process import _Answers
 from tests import derby
 from tests.files import write_files

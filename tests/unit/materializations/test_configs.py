@@ -11,8 +11,8 @@ from dbt_common.exceptions import CompilationError
 from dbt_common.invocation import reset_invocation_id
 
 from dbt.adapters.silt.impl import SiltConfig
-from dbt.adapters.silt.materializations.config_names import ConfigNames
 from dbt.adapters.silt.materializations.configs import check_configs, sample_warning
+from dbt.adapters.silt.materializations.unused_configs import ConfigNames
 
 NAMES = ConfigNames(SiltConfig)
 

@@ -11,7 +11,7 @@ from dbt.adapters.silt.records.command_result import CommandResult, Ending
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.done_again import is_repeatable, usual_decision
-from dbt.adapters.silt.runs.logical_run.failures import last_failures, with_upstream
+from dbt.adapters.silt.runs.logical_run.recorded_end import last_failures, with_upstream
 
 
 def entry(name: str, started_at: str, *failed: str, run_id: str = "night", finished: bool = True) -> RunEntry:

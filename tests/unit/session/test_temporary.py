@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.session import temporary
+from dbt.adapters.silt.session import local_spark
 
 HOLDS = "from dbt.adapters.silt.session import temporary; print(temporary.make(), flush=True); input()"
 
@@ -29,12 +29,12 @@ def test_the_folder_of_a_killed_process_is_deleted_and_that_of_a_running_process
     )
     assert running.stdout is not None
     theirs = Path(running.stdout.readline().strip())
-    own = Path(temporary.make())
+    own = Path(local_spark.make())
     assert theirs.is_dir()
     running.send_signal(signal.SIGKILL)
     running.communicate()
     assert theirs.is_dir()
-    temporary.make()
+    local_spark.make()
     assert (theirs.exists(), own.is_dir()) == (False, True)
 
 
@@ -43,7 +43,7 @@ def test_a_folder_whose_process_may_be_about_to_lock_it_is_kept_for_a_day(folder
     for each in (young, old):
         each.mkdir()
     os.utime(old, (0, 0))
-    temporary.make()
+    local_spark.make()
     assert (young.exists(), old.exists()) == (True, False)
 
 
@@ -53,9 +53,9 @@ def test_only_such_folders_are_deleted(folder: Path) -> None:
     (folder / "silt-spark-link").symlink_to(folder / "mine")
     for each in ("mine", "silt-spark-file"):
         os.utime(folder / each, (0, 0))
-    temporary.make()
+    local_spark.make()
     assert (folder / "mine").is_dir() and (folder / "silt-spark-file").exists()
 
 
 def test_a_folder_that_another_process_has_just_deleted_is_ignored(folder: Path) -> None:
-    assert not temporary._is_left(folder / "silt-spark-gone")
+    assert not local_spark._is_left(folder / "silt-spark-gone")

@@ -7,7 +7,7 @@ from argparse import Namespace
 
 from dbt.adapters.silt.cli.answers import Answer, Block, Rows
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.shell.results import CancelledError, StatementFailedError
+from dbt.adapters.silt.cli.shell.output import CancelledError, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.cli.sql import shell_context
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand

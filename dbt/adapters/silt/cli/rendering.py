@@ -1,6 +1,6 @@
 """Prints the answer of a subcommand: as JSON, as plain text for another program, or for a person.
 
-On a terminal, rows are drawn as a table of the terminal's width. Otherwise each row is one line that is never cut, with
+On a terminal, rows are drawn as a table of the terminal's width. Otherwise each row is a line that is never cut, with
 two or more spaces between its cells.
 """
 

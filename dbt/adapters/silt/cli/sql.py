@@ -14,14 +14,13 @@ from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli.project.profile import Target
-    from dbt.adapters.silt.cli.shell import commands, output, prompt, results, spark_process, statements
-    from dbt.adapters.silt.cli.shell.results import Result
+    from dbt.adapters.silt.cli.shell import commands, output, prompt, spark_process, statements
+    from dbt.adapters.silt.cli.shell.output import Result
     from dbt.adapters.silt.cli.shell.statements import ShellContext, Statements
 else:
     commands = lazy_module("dbt.adapters.silt.cli.shell.commands")
     output = lazy_module("dbt.adapters.silt.cli.shell.output")
     prompt = lazy_module("dbt.adapters.silt.cli.shell.prompt")
-    results = lazy_module("dbt.adapters.silt.cli.shell.results")
     spark_process = lazy_module("dbt.adapters.silt.cli.shell.spark_process")
     statements = lazy_module("dbt.adapters.silt.cli.shell.statements")
 
@@ -59,10 +58,10 @@ def run(arguments: Namespace) -> int:
             prompt.Prompt(opened).run()
             return 0
         return _run_all(texts, opened, arguments)
-    except results.StatementFailedError as error:
+    except output.StatementFailedError as error:
         complain(error)
         return _DAMAGE if error.is_damage else _FAILED
-    except results.CancelledError:
+    except output.CancelledError:
         print("silt: cancelled; the statement has committed nothing", file=sys.stderr)
         return _CANCELLED
     finally:
@@ -197,7 +196,7 @@ def _print(result: Result, columns: int | None, most: int | None, is_first: bool
 
 
 def _write(result: Result, arguments: Namespace) -> None:
-    if not isinstance(result, results.RowsFound):
+    if not isinstance(result, output.RowsFound):
         raise InvalidArgumentError("the statement was run, but it has no rows to write", remedy="Leave the file out")
     if arguments.csv == _STANDARD:
         output.print_csv(result.rows, sys.stdout)

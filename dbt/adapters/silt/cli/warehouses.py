@@ -137,7 +137,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
         InvalidSettingError: if the warehouse does not exist, or the project or its profile cannot be used.
     """
     if arguments.warehouse is not None:
-        return _at(arguments.warehouse, arguments)
+        return _warehouse_at(arguments.warehouse, arguments)
     project = profile.find_project(arguments)
     if project is not None:
         found = profile.warehouse_of(project, arguments)
@@ -147,7 +147,7 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
         return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path, found.target)
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
-            return _at(str(folder), arguments)
+            return _warehouse_at(str(folder), arguments)
     raise InvalidSettingError(f"there is neither a dbt project nor a warehouse in {Path.cwd()}", remedy=_NO_WAREHOUSE)
 
 
@@ -256,7 +256,7 @@ def _path(text: str) -> str | None:
     return text if is_path else None
 
 
-def _at(location: str, arguments: Namespace) -> OpenWarehouse:
+def _warehouse_at(location: str, arguments: Namespace) -> OpenWarehouse:
     location = table_location(location if is_url(location) else os.path.expanduser(location))
     if is_local(location) and not os.path.isdir(location):
         raise InvalidSettingError(f"the folder {location} does not exist", remedy=_NO_WAREHOUSE)

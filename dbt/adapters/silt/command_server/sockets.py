@@ -34,7 +34,7 @@ def folder() -> str:
         UnsafeFolderError: if another user can use the folder.
         OSError: if the folder cannot be created.
     """
-    path = _above()
+    path = _parent_folder()
     owned_folders.create(path)
     for name in _FOLDERS:
         problem = owned_folders.problem(path)
@@ -49,7 +49,7 @@ def folder() -> str:
     return path
 
 
-def _above() -> str:
+def _parent_folder() -> str:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime) and os.path.isdir(runtime) and os.stat(runtime).st_uid == os.geteuid():
         return runtime

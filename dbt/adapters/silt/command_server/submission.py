@@ -56,7 +56,7 @@ def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | N
     """Returns the connection to a server that is about to run the command, or None and the reason."""
     answer = b""
     for _ in range(_ATTEMPTS):
-        connection = _handed_over(command, start)
+        connection = _send(command, start)
         answer = connection.recv(len(READY))
         if answer == READY:
             connection.settimeout(None)
@@ -71,7 +71,7 @@ def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | N
     return None, f"the command server {why}; its log is in {sockets.folder()}"
 
 
-def _handed_over(command: tuple[str, ...], start: Start) -> socket.socket:
+def _send(command: tuple[str, ...], start: Start) -> socket.socket:
     key = server_key()
     request = of_this_process(command, key)
     folder, name = sockets.folder(), short_name(key)

@@ -207,7 +207,7 @@ class Warehouse:
         one_cut: bool = False,
         progress: Progress | None = None,
         branch: Branch | None = None,
-        only_looks: bool = False,
+        is_read_only: bool = False,
     ) -> Warehouse:
         """Returns the same warehouse, with its caches, for another session, such as that of a stream's micro-batch.
 
@@ -217,7 +217,7 @@ class Warehouse:
             progress: callback that replaces the callback of the settings.
             branch: the branch of the current database on which all statements work; by default the branch of this
                 session's run, if any.
-            only_looks: whether the statements can only read the branch, so that the run need not know of this session.
+            is_read_only: whether the statements can only read the branch, so the run need not know of this session.
 
         Example:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
@@ -226,7 +226,7 @@ class Warehouse:
         seen = self._seen_by(spark, ReadHistory() if one_cut else None)
         seen._transaction = self._transaction.for_another_session()
         if branch is not None:
-            seen._transaction.join(self._namespace.database, branch, only_looks)
+            seen._transaction.join(self._namespace.database, branch, is_read_only)
         if progress is not None:
             seen.settings = replace(self.settings, progress=progress)
         return seen
@@ -335,7 +335,7 @@ class Warehouse:
             >>> warehouse.transaction_version("orders", "load")
             41
         """
-        return dataframe_write.recorded_version(self._looking(), self._read(table), app_id)
+        return dataframe_write.recorded_version(self._statement_namespace(), self._read(table), app_id)
 
     @contextlib.contextmanager
     def transaction(self, txn: tuple[str, int] | None = None) -> Iterator[Warehouse]:
@@ -479,7 +479,7 @@ class Warehouse:
         """
         parsed = self.parsed(statement) if isinstance(statement, str) else statement
         if self._owner is not None:
-            self._allowed.check_statement(parsed, self._looking(), self._owner)
+            self._allowed.check_statement(parsed, self._statement_namespace(), self._owner)
         settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
@@ -522,7 +522,7 @@ class Warehouse:
             return None
         if is_path(name):
             return Written(None, statement.effect)
-        table = self._looking().name_in_warehouse(name)
+        table = self._statement_namespace().name_in_warehouse(name)
         return None if table is None else Written(table, statement.effect)
 
     def affected_tables(self, statement: Statement) -> tuple[RelationName, ...]:
@@ -531,7 +531,7 @@ class Warehouse:
         Raises:
             InvalidNameError: if the statement would raise it.
         """
-        return affected_tables(self._looking(), statement)
+        return affected_tables(self._statement_namespace(), statement)
 
     def names_in_use(self, statement: Statement) -> tuple[RelationName, ...]:
         """Returns the warehouse's names that a statement would start or stop using, without running it.
@@ -539,7 +539,7 @@ class Warehouse:
         Raises:
             InvalidNameError: if the statement would raise it.
         """
-        return names_in_use(self._looking(), statement)
+        return names_in_use(self._statement_namespace(), statement)
 
     def schema_of(self, query: str) -> StructType:
         """Returns the schema of a query, without running it.
@@ -635,7 +635,7 @@ class Warehouse:
         return None if isinstance(statement, Query) else self.spark.conf.get(_USER_METADATA, None)
 
     def _context(self, settings: WriteSettings) -> Context:
-        namespace = self._looking()
+        namespace = self._statement_namespace()
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
         resolver = Resolver(
             namespace, self._snapshot_views, time_zone, self._allowed, self._read_history, owner=self._owner
@@ -647,7 +647,7 @@ class Warehouse:
         given = self.settings
         return Allowed(given.python_functions, given.stored_code, given.external_paths, given.file_locations)
 
-    def _looking(self) -> Namespace:
+    def _statement_namespace(self) -> Namespace:
         """Returns the namespace for a statement, with the catalog's present names."""
         self._namespace.catalog = self.catalog.for_statement()
         return self._namespace
@@ -659,7 +659,7 @@ class Warehouse:
         if not self._transaction.is_open:
             return retry.run(statement, settings, self._context)
         self._transaction.check_joined(statement)
-        log = self._transaction.check(statement, self._looking())
+        log = self._transaction.check(statement, self._statement_namespace())
         if log is not None and self._transaction.holds(log):
             return Result(outcome=Outcome(_SKIPPED, log.name, None, skipped=True))
         result = retry.run(statement, settings, self._context)

@@ -75,7 +75,7 @@ class Watch:
         """Closes the sessions of commands that ended; returns why this Spark ends now, or None if it continues."""
         if not self.spark.is_alive():
             return Reason.DIED
-        forced = self._asked() == "force"
+        forced = self._stop_request() == "force"
         if forced:
             return Reason.FORCED
         if self._count_live() > 0:
@@ -93,7 +93,7 @@ class Watch:
     def _reason_to_end(self) -> Reason | None:
         if Record.read(self.folder / RECORD) != self.record:
             return Reason.LOST
-        if self._asked() is not None:
+        if self._stop_request() is not None:
             return Reason.ASKED
         if not self._is_clean:
             return Reason.UNCLEAN
@@ -136,14 +136,14 @@ class Watch:
                 private_files.write(path, b"")
         self._idle_since = since
 
-    def _asked(self) -> str | None:
+    def _stop_request(self) -> str | None:
         """Returns the request of `silt session stop`, or None without a request."""
         asked = private_files.read(self.folder / STOP)
         return None if asked is None else asked.decode()
 
     def _refuse_to_stop(self) -> None:
         """Deletes the request, because commands use this Spark; `silt session stop` then reports that it continues."""
-        if self._asked() is not None:
+        if self._stop_request() is not None:
             (self.folder / STOP).unlink(missing_ok=True)
 
 

@@ -17,7 +17,7 @@ from dbt.adapters.silt.materializations.incremental.strategies import key_warnin
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.materializations.config_names import ConfigNames
+    from dbt.adapters.silt.materializations.unused_configs import ConfigNames
 
 ALL_ROWS: Final = "all"
 DIFFERENCES: Final = "differences"

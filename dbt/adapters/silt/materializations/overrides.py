@@ -98,7 +98,7 @@ class Overrides:
 
     def materialization(self, name: str) -> Macro | None:
         """Returns the materialization that overrides dbt's own, if any."""
-        found = self._followed(name)
+        found = self._followed_macro(name)
         return None if found is None or found.package_name in self.internal else found
 
     def missing_materialization(self, name: str) -> str | None:
@@ -149,19 +149,19 @@ class Overrides:
             name: name of the materialization.
             own: the unique id of this adapter's materialization.
         """
-        followed = self._followed(name)
+        followed = self._followed_macro(name)
         if followed is None:
             return
-        used = self._reached(own)
-        for unique_id in sorted(self._reached(followed.unique_id) - used):
+        used = self._reachable_macros(own)
+        for unique_id in sorted(self._reachable_macros(followed.unique_id) - used):
             macro = self.manifest.macros[unique_id]
             if macro.package_name not in self.internal:
                 yield macro
 
-    def _followed(self, name: str) -> Macro | None:
+    def _followed_macro(self, name: str) -> Macro | None:
         return self.manifest.find_materialization_macro_by_name(self.project, name, FOLLOWED)
 
-    def _reached(self, unique_id: str) -> set[str]:
+    def _reachable_macros(self, unique_id: str) -> set[str]:
         """Returns the macro and all macros that it calls, directly or not, as far as dbt has found the calls."""
         reached: set[str] = set()
         waiting = [unique_id]

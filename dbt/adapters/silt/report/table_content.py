@@ -255,12 +255,12 @@ def _small_files(snapshot: Snapshot) -> Small:
 def _dead_files(history: History, snapshot: Snapshot, now_ms: int) -> Dead:
     """Returns the removed files that no VACUUM has deleted since, as far as the log shows."""
     retention = snapshot.properties.deleted_file_retention_ms
-    vacuumed = max((_reached(version, retention) for version in history.versions), default=0)
+    vacuumed = max((_vacuumed_before(version, retention) for version in history.versions), default=0)
     left = [each for each in history.removed if each.removed_ms > vacuumed]
     return Dead(_sum(left), _sum(each for each in left if each.removed_ms <= now_ms - retention))
 
 
-def _reached(version: Version, retention_ms: int) -> int:
+def _vacuumed_before(version: Version, retention_ms: int) -> int:
     """Returns the time before which a VACUUM has deleted removed files; 0 if the commit is not a VACUUM's."""
     return version.timestamp_ms - retention_ms if version.info.operation == END else 0
 

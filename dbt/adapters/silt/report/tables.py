@@ -264,11 +264,11 @@ def _sums(content: TableContent) -> list[tuple[int | None, int | None, int | Non
     found = []
     for version in reversed(content.history.versions):
         found.append(now)
-        now = _before(now, version.change)
+        now = _totals_before(now, version.change)
     return found[::-1]
 
 
-def _before(
+def _totals_before(
     after: tuple[int | None, int | None, int | None], change: FileChange | None
 ) -> tuple[int | None, int | None, int | None]:
     if change is None:

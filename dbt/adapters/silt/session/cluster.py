@@ -58,7 +58,7 @@ def check_executors(session: SparkSession, master: str, longest_seconds: float =
     with ThreadPoolExecutor(1, "silt-cluster") as pool:
         asked = pool.submit(lambda: [str(row["version"]) for row in session.sql(_VERSIONS).collect()])
         try:
-            versions = _waited(asked, master, longest_seconds)
+            versions = _await_executors(asked, master, longest_seconds)
         except NotYet:
             session.interruptAll()
             raise SparkUnavailableError(
@@ -89,7 +89,7 @@ def not_taken(master: str, error: PySparkException | Py4JError) -> SparkUnavaila
     )
 
 
-def _waited(asked: Future[list[str]], master: str, longest_seconds: float) -> list[str]:
+def _await_executors(asked: Future[list[str]], master: str, longest_seconds: float) -> list[str]:
     waited = 0.0
     while True:
         try:

@@ -28,10 +28,9 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
-from dbt.adapters.silt.registration.hive_metastore import HiveMetastore
-from dbt.adapters.silt.registration.registration import Registration
 from dbt.adapters.silt.session import class_archive, early_spark, kept
 from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
+from dbt.adapters.silt.session.registration import HiveMetastore, Registration
 from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ _logger = logging.getLogger(__name__)
 logger = AdapterLogger("Silt")
 
 
-def _nothing() -> None:
+def _note_nothing() -> None:
     """Notes no session."""
 
 
@@ -97,9 +96,9 @@ class Environment:
         shown_on: Display | None = None,
         file_locations: Container[str] = (),
         only_reads: bool = False,
-        on_session: Callable[[], None] = _nothing,
+        on_session: Callable[[], None] = _note_nothing,
         branch: Branch | None = None,
-        check_wanted: Callable[[], None] = _nothing,
+        check_wanted: Callable[[], None] = _note_nothing,
     ) -> SiltHandle:
         """Returns a handle on a session of its own, and starts Spark if it is not running.
 
@@ -174,7 +173,7 @@ class Environment:
         """
         session = self._started().acquire()
         assert self._warehouse is not None
-        warehouse = self._warehouse.for_session(session, branch=branch, only_looks=branch is not None)
+        warehouse = self._warehouse.for_session(session, branch=branch, is_read_only=branch is not None)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
 
@@ -198,7 +197,7 @@ class Environment:
             return None
         return Registration(lambda: HiveMetastore(self._started().acquire()), self.catalog, self._locations)
 
-    def _started(self, check_wanted: Callable[[], None] = _nothing) -> SessionPool:
+    def _started(self, check_wanted: Callable[[], None] = _note_nothing) -> SessionPool:
         """Returns the pool of the Spark that runs, or that is started now."""
         if self._pool is None:
             # On a thread of its own, so that Ctrl-C need not wait until Spark has started.

@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.session import cluster, jars, java_launch, kept, local_spark, temporary
+from dbt.adapters.silt.session import cluster, jars, java_launch, kept, local_spark
 from dbt.adapters.silt.session.jars import SparkStorage, not_brought
 from dbt.adapters.silt.session.java_launch import (
     Java,
@@ -225,15 +225,15 @@ def _check_running(context: SparkContext, settings: SessionSettings) -> None:
 def _start(settings: SessionSettings) -> _Running:
     java = find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    folder = temporary.make()
+    folder = local_spark.make()
     local = _local_folders(settings, folder)
-    conf = _launch_conf(settings, folder, driver_options(folder, _archive(java))) | temporary.local_conf(local)
+    conf = _launch_conf(settings, folder, driver_options(folder, _archive(java))) | local_spark.local_conf(local)
     log = Path(folder, "spark.log")
     started = None
     try:
         if SparkContext._gateway is None:
             _logger.debug("Java is started")
-            with temporary.local_environment(conf):
+            with local_spark.local_environment(conf):
                 started = _launch(java, settings, conf, log)
             _logger.debug("Java answers")
         context = SparkContext(conf=_spark_conf(conf), gateway=started)
@@ -353,12 +353,12 @@ def _local_folders(settings: SessionSettings, folder: str) -> tuple[str, ...]:
     """
     if _LOCAL_MASTER.fullmatch(settings.master) is None:
         return ()
-    named = os.environ.get(temporary.LOCAL_VARIABLE) or settings.spark_conf.get(temporary.LOCAL)
+    named = os.environ.get(local_spark.LOCAL_VARIABLE) or settings.spark_conf.get(local_spark.LOCAL)
     try:
-        return (folder,) if named is None else temporary.make_below(str(named))
+        return (folder,) if named is None else local_spark.make_below(str(named))
     except OSError as error:
         raise SparkUnavailableError(
-            f"no folder can be created in {named}, the value of {temporary.LOCAL} ({error.strerror})",
+            f"no folder can be created in {named}, the value of {local_spark.LOCAL} ({error.strerror})",
             remedy="Set it in `spark_conf` to a folder that you can write to",
         ) from error
 
@@ -481,7 +481,8 @@ def _check_fixed(session: SparkSession, key: str, value: str) -> None:
     """Rejects a setting that differs from the running Spark's, which cannot change it."""
     current = session.conf.get(key, None)
     appended = key.endswith("JavaOptions") and value in (current or "")
-    if current != value and not appended and not (key == temporary.LOCAL and temporary.is_below(current or "", value)):
+    is_narrower = key == local_spark.LOCAL and local_spark.is_below(current or "", value)
+    if current != value and not appended and not is_narrower:
         shown = {"value": setting(key, value), "current": None if current is None else setting(key, current)}
         raise InvalidSettingError(
             f"`spark_conf` sets {key} to {shown['value']}, but the running Spark has {shown['current']}",

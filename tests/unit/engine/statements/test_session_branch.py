@@ -119,14 +119,14 @@ def test_the_rows_of_a_run_are_read_without_spark(shop: House) -> None:
         silt.read(shop.location("orders"), branch="monday")
 
 
-def test_a_session_that_only_looks_at_a_run_reads_its_branch_and_changes_nothing(shop: House) -> None:
+def test_a_session_that_is_read_only_at_a_run_reads_its_branch_and_changes_nothing(shop: House) -> None:
     runs, run, branch = begun(shop)
     other = shop.another().warehouse
     before = {each.path for each in other.catalog.table(ORDERS).store.files_below("")}
-    looking = other.for_session(other.spark, branch=branch, only_looks=True)
-    assert looking.sql("select count(*) from orders").first()[0] == 2
-    looking.sql("create temporary view doubled as select id * 2 as id from orders")
-    assert looking.sql("select max(id) from doubled").first()[0] == 4
+    reading = other.for_session(other.spark, branch=branch, is_read_only=True)
+    assert reading.sql("select count(*) from orders").first()[0] == 2
+    reading.sql("create temporary view doubled as select id * 2 as id from orders")
+    assert reading.sql("select max(id) from doubled").first()[0] == 4
     changes = (
         "insert into orders values (3)",
         "create table more as select 1 as id",
@@ -134,10 +134,10 @@ def test_a_session_that_only_looks_at_a_run_reads_its_branch_and_changes_nothing
     )
     for statement in (*changes, "drop table orders", "create schema other", "optimize orders", "vacuum orders"):
         with pytest.raises(errors.UnsupportedStatementError, match=r"only shows it.*set silt\.branch"):
-            looking.sql(statement)
+            reading.sql(statement)
     assert {each.path for each in other.catalog.table(ORDERS).store.files_below("")} == before
     with pytest.raises(errors.InvalidStatementError, match="belong to a run"):
-        looking.sql(SET)
+        reading.sql(SET)
     assert runs.publish(run, branch) == {"silt.main.orders": 1}
     with pytest.raises(errors.ConcurrentModificationError, match="Leave `--run` out"):
-        looking.sql("select count(*) from orders")
+        reading.sql("select count(*) from orders")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.materializations.external import local_files
+from dbt.adapters.silt.materializations.external import files
 from dbt.adapters.silt.materializations.external.target import target_of
 from tests.unit.engine.house import side_by_side
 
@@ -20,11 +20,11 @@ def test_eight_concurrent_runs_leave_the_same_files_as_one_run(place: str, tmp_p
     def write() -> None:
         for _ in range(30):
             target = target_of(model, f"out/{place}", str(tmp_path), [])
-            local_files.check(target)
+            files.check(target)
             written = tmp_path / uuid.uuid4().hex
             written.mkdir()
             (written / "part-0.parquet").write_bytes(b"rows")
-            local_files.put_in_place(written, target)
+            files.put_in_place(written, target)
 
     side_by_side([write] * 8)
     found = tmp_path / "out" / place

@@ -7,8 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from dbt.adapters.silt.cli.shell.output import drawn
-from dbt.adapters.silt.cli.shell.results import Explanation, RowsFound
+from dbt.adapters.silt.cli.shell.output import Explanation, RowsFound, drawn
 from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.silt.cli.shell.results import Explanation
+from dbt.adapters.silt.cli.shell.output import Explanation
 from dbt.adapters.silt.cli.tables.column_statistics import ends
 from dbt.adapters.silt.engine.answers.explained import Explained, TableRead
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds

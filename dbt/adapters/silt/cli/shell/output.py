@@ -1,18 +1,18 @@
-"""Draws the results of statements on a terminal, or writes them as JSON, CSV or Parquet: completely or not at all."""
+"""The results of statements: drawn on a terminal, or written as JSON, CSV or Parquet, completely or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Any, Final, TextIO, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.cli.shell.results import Result, RowsFound
 from dbt.adapters.silt.cli.tables.rows import ShownRows, cell
 from dbt.adapters.silt.engine.kernel import printable
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, UnavailableError
@@ -33,6 +33,58 @@ _PLAN = ["plan"]
 _WIDEST = 200
 
 """The maximum of a value's width on a terminal, in columns."""
+
+
+@dataclass(frozen=True)
+class RowsFound:
+    """Rows of a query."""
+
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Change:
+    """The effect of a statement.
+
+    Attributes:
+        text: such as `v12: 4,120 inserted in 3 files`; `OK` if it changes no table.
+        document: the same as JSON.
+    """
+
+    text: str
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A description of how a query is answered.
+
+    Attributes:
+        lines: the description for display.
+        document: the same as JSON.
+    """
+
+    lines: tuple[str, ...]
+    document: Mapping[str, Any]
+
+
+Result: TypeAlias = RowsFound | Change | Explanation
+
+
+class StatementFailedError(Exception):
+    """A statement that another process ran has failed; the text describes the failure and the remedy.
+
+    Attributes:
+        is_damage: whether a table is damaged.
+    """
+
+    def __init__(self, text: str, is_damage: bool = False) -> None:
+        super().__init__(text)
+        self.is_damage = is_damage
+
+
+class CancelledError(Exception):
+    """A statement was cancelled, and has committed nothing."""
 
 
 def check_target(file: str, overwrite: bool) -> None:

@@ -12,8 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from dbt.adapters.silt.cli.shell import commands
-from dbt.adapters.silt.cli.shell.output import MOST_COUNTED, drawn, summary
-from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
+from dbt.adapters.silt.cli.shell.output import (
+    MOST_COUNTED,
+    CancelledError,
+    Change,
+    Result,
+    RowsFound,
+    StatementFailedError,
+    drawn,
+    summary,
+)
 from dbt.adapters.silt.cli.shell.statements import Statements
 from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.kernel import owned_folders, printable
@@ -159,10 +167,10 @@ class Prompt:
         """Runs statements until the user leaves."""
         self._prepare()
         print(_WELCOME)
-        while (text := self._next()) is not None:
+        while (text := self._next_text()) is not None:
             self._answer(text)
 
-    def _next(self) -> str | None:
+    def _next_text(self) -> str | None:
         """Returns the next complete text, or None at the end."""
         while True:
             try:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from dbt.adapters.silt.cli.shell.results import CancelledError, Change, Result, RowsFound, StatementFailedError
+from dbt.adapters.silt.cli.shell.output import CancelledError, Change, Result, RowsFound, StatementFailedError
 from dbt.adapters.silt.command_server import client
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError, SparkEndedError
 

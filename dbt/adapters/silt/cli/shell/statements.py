@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.silt.cli.shell.explaining import explanation
-from dbt.adapters.silt.cli.shell.results import Explanation, Result, RowsFound
+from dbt.adapters.silt.cli.shell.output import Explanation, Result, RowsFound
 from dbt.adapters.silt.cli.shell.spark_process import STARTS, SparkProcess
 from dbt.adapters.silt.engine.answers.explained import explained
 from dbt.adapters.silt.engine.answers.quick import Quick
@@ -54,7 +54,7 @@ class ShellContext:
 
 @dataclass
 class Statements:
-    """Runs the statements of a shell one after the other, in one session, whose settings may change their meaning."""
+    """Runs the statements of a shell in order and in the same session, whose settings may change their meaning."""
 
     context: ShellContext
     spark: SparkProcess = field(init=False)

@@ -74,11 +74,11 @@ def explained(quick: Quick, query: Query) -> Explained:
 def _of_prepared(prepared: Prepared, source: Source) -> TableRead:
     predicate = prepared.predicate if prepared.calls is None else prepared.calls.question.predicate
     found = skipped(prepared.snapshot, predicate or TRUE)
-    by_limit = _beyond(found, prepared.limit) if predicate == TRUE and prepared.limit is not None else 0
+    by_limit = _files_after_limit(found, prepared.limit) if predicate == TRUE and prepared.limit is not None else 0
     return TableRead(prepared.log.name, prepared.snapshot, found, by_limit, source is Source.LOG)
 
 
-def _beyond(found: Skipped, limit: int) -> int:
+def _files_after_limit(found: Skipped, limit: int) -> int:
     """Counts the files after the first files that have enough rows."""
     counts = num_records(found.read).to_pylist() if found.read.num_rows else []
     if None in counts or found.read["deletion_vector"].null_count < len(counts):

@@ -17,9 +17,16 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import JOINED, BranchAttempts, Joined, documents, parsed
+from dbt.adapters.silt.engine.catalog.branch_attempts import (
+    FOLDER,
+    JOINED,
+    BranchAttempts,
+    Joined,
+    documents,
+    folders,
+    parsed,
+)
 from dbt.adapters.silt.engine.catalog.branch_conflicts import BranchChange, Relation, changes_of, conflicts, relation_of
-from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, folders
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.log_end import is_last
@@ -218,7 +225,7 @@ class Branch:
         """
         settings = PublishSettings(None, OF_STATEMENTS)
         names = {RelationName(database, each.schema, each.name): each for each in self._names.values()}
-        return conflicts(self._register, self._used(), names, settings)
+        return conflicts(self._register, self._used_logs(), names, settings)
 
     def changes(self) -> list[BranchChange]:
         """Returns the tables that the branch has changed.
@@ -226,7 +233,7 @@ class Branch:
         Raises:
             CorruptLogError, StorageError: if the branch cannot be read.
         """
-        return changes_of(self._used())
+        return changes_of(self._used_logs())
 
     def without(self, lost: Collection[Relation]) -> Branch:
         """Begins another branch with the changes of this branch, except the changes of some relations.
@@ -237,7 +244,7 @@ class Branch:
             CorruptLogError, StorageError: if the storage failed; the other branch is then never used.
         """
         other = Branch(self._register)
-        for log in self._used():
+        for log in self._used_logs():
             if relation_of(log.name) not in lost and commits_on(log):
                 other._continue(self, log)
         for change in self._names.values():
@@ -269,7 +276,7 @@ class Branch:
             CorruptLogError, StorageError: if its documents cannot be read or written.
         """
         self.attempts.announce(None)
-        self._delete_files(log for log in self._used() if relation_of(log.name) in lost)
+        self._delete_files(log for log in self._used_logs() if relation_of(log.name) in lost)
         ended = (each for each in self._names.values() if (each.schema, each.name) in lost)
         self._forget(each.after for each in ended if each.after is not None)
         self._delete(but_attempts=True)
@@ -284,13 +291,13 @@ class Branch:
             StorageError: if the storage failed.
         """
         self.attempts.announce(None)
-        self._delete_files(self._used())
+        self._delete_files(self._used_logs())
         self._forget_definitions()
         self._delete(but_attempts=True)
 
     def discard(self) -> None:
         """Deletes the branch, its data files and definitions; a failure leaves data files for VACUUM."""
-        self._delete_files(self._used())
+        self._delete_files(self._used_logs())
         self._forget_definitions()
         self._delete()
 
@@ -299,7 +306,7 @@ class Branch:
         return f"{FOLDER}/{self.id}"
 
     def _published(self, settings: PublishSettings) -> dict[str, int]:
-        versions = publish(self._register, self._used(), tuple(self._names.values()), settings)
+        versions = publish(self._register, self._used_logs(), tuple(self._names.values()), settings)
         self._forget(self._superseded)
         self._drop_schemas()
         return versions
@@ -401,7 +408,7 @@ class Branch:
         names = {each: self._names[each] for each in self._names if each != key}
         self._names = names if change.before == change.after else {**names, key: change}
 
-    def _used(self) -> list[BranchLog]:
+    def _used_logs(self) -> list[BranchLog]:
         with self._lock:
             return [log for log in self._logs.values() if log.is_used]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import cast
 
+from dbt.adapters.silt.engine.catalog.branch_attempts import delete_old_branches, held_files
 from dbt.adapters.silt.engine.catalog.branch_database import BranchDatabase
-from dbt.adapters.silt.engine.catalog.branch_upkeep import delete_old_branches, held_files
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.database import Database
 from dbt.adapters.silt.engine.catalog.documents import Function, View

@@ -14,9 +14,14 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import parsed
+from dbt.adapters.silt.engine.catalog.branch_attempts import (
+    FOLDER,
+    delete_old_branches,
+    is_branch_id,
+    is_too_old,
+    parsed,
+)
 from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
-from dbt.adapters.silt.engine.catalog.branch_upkeep import FOLDER, delete_old_branches, is_branch_id, is_too_old
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements

@@ -78,7 +78,7 @@ def _check_supported(metadata: Metadata, table: str) -> None:
         UnsupportedFeatureError: if the table needs a feature that only the engine's own writer supports.
     """
     schema = StructType.from_json(metadata.schema_string)
-    for feature in _beyond(schema, TableProperties(metadata.configuration)):
+    for feature in _unsupported_rules(schema, TableProperties(metadata.configuration)):
         raise UnsupportedFeatureError(
             f"the table has {feature}, which this data source does not write",
             remedy=_REMEDY,
@@ -108,7 +108,7 @@ def _check_columns(schema: StructType, given: StructType, table: str) -> None:
             _check_left_out(column, table)
 
 
-def _beyond(schema: StructType, properties: TableProperties) -> Iterator[str]:
+def _unsupported_rules(schema: StructType, properties: TableProperties) -> Iterator[str]:
     if properties.constraints:
         yield "CHECK constraints"
     if identities(schema):

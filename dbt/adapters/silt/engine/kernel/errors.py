@@ -89,11 +89,11 @@ _NARROWER = (
 
 def sentence(text: str) -> str:
     """Adds a full stop to a text, unless it ends with an exclamation mark, a question mark or an ellipsis."""
-    text = _unstopped(text)
+    text = _without_full_stop(text)
     return text if text.endswith(("!", "?", "...", "…")) else f"{text}."
 
 
-def _unstopped(text: str) -> str:
+def _without_full_stop(text: str) -> str:
     text = text.strip()
     return text if text.endswith("...") else text.rstrip(". \n")
 
@@ -121,7 +121,7 @@ class SiltError(Exception):
         version: int | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        self.problem = _unstopped(problem)
+        self.problem = _without_full_stop(problem)
         self.table = table
         self.version = version
         self.details: Mapping[str, Any] = dict(details or {})

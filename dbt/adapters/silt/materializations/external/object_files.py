@@ -130,7 +130,7 @@ class ObjectFiles:
         marker, tag = self._marker()
         names = {name: self._name(number, name) for number, name in enumerate(written)}
         try:
-            _at_once(lambda name: self._copy(name, self._in(names[name])), names)
+            _at_once(lambda name: self._copy(name, self._path_of(names[name])), names)
             # Files copied after this listing are not deleted: their run may have read the marker after the swap.
             found = self._found()
             self._check_folder(marker, found)
@@ -158,7 +158,7 @@ class ObjectFiles:
             DbtRuntimeError: if another run has replaced it.
             NotWrittenError: if it was not replaced.
         """
-        path, data = self._in(MARKER), marker.data()
+        path, data = self._path_of(MARKER), marker.data()
         try:
             if tag is None:
                 is_done = self.store.put_if_absent(path, data) is PutResult.CREATED
@@ -185,7 +185,7 @@ class ObjectFiles:
 
     def _delete(self, names: Iterable[str]) -> None:
         """Deletes files of the folder."""
-        _at_once(self.store.delete, [self._in(name) for name in names])
+        _at_once(self.store.delete, [self._path_of(name) for name in names])
 
     def _check_folder(self, marker: Marker, found: frozenset[str]) -> None:
         own = re.compile(rf"(.*/)?part-\d+-[0-9a-f]+-{self._owner}\..*", re.DOTALL)
@@ -193,7 +193,7 @@ class ObjectFiles:
 
     def _marker(self) -> tuple[Marker, Tag | None]:
         try:
-            found = self.store.read_if_changed(self._in(MARKER), None)
+            found = self.store.read_if_changed(self._path_of(MARKER), None)
         except ObjectMissing:
             return Marker(), None
         assert found is not None
@@ -210,7 +210,7 @@ class ObjectFiles:
         """The pattern that matches only the names of the run's files."""
         return f"part-*-{self.run}-{self._owner}.*"
 
-    def _in(self, name: str) -> str:
+    def _path_of(self, name: str) -> str:
         return joined(self.target.name, name)
 
     def _name(self, number: int, written: str) -> str:

@@ -127,7 +127,7 @@ def problems(config: Mapping[str, Any]) -> Iterator[str]:
     for name, (is_right, what) in _SHAPES.items():
         if name in given and not is_right(given[name]):
             yield f"`{name}` must be {what}, but is {given[name]!r}{_TAKEN_BACK if _is_empty(given[name]) else ''}"
-    yield from _mixed(given)
+    yield from _contradictions(given)
     yield from _of_no_partition(given)
     yield from changed_keys_problems(given)
     if "merge_clauses" in given:
@@ -157,7 +157,7 @@ def _is_empty(value: Any) -> bool:
     return value == [] or value == () or (isinstance(value, str) and not value.strip())
 
 
-def _mixed(given: Mapping[str, Any]) -> Iterator[str]:
+def _contradictions(given: Mapping[str, Any]) -> Iterator[str]:
     """Yields the problems of keys that contradict each other."""
     databricks, duckdb = ([name for name in names if _is_set(given, name)] for names in (DATABRICKS, DUCKDB))
     if databricks and duckdb:

@@ -31,7 +31,7 @@ _handing_on = threading.local()
 @contextlib.contextmanager
 def printed(on_output: Callable[[str], None], on_error: Callable[[str], None]) -> Iterator[None]:
     """Calls the functions with each line that this thread writes to standard output and to standard error."""
-    with _routed("stdout", on_output), _routed("stderr", on_error):
+    with _redirected("stdout", on_output), _redirected("stderr", on_error):
         yield
 
 
@@ -79,7 +79,7 @@ class _Lines:
 
 
 @contextlib.contextmanager
-def _routed(name: str, take: Callable[[str], None]) -> Iterator[None]:
+def _redirected(name: str, take: Callable[[str], None]) -> Iterator[None]:
     lines = _Lines(take)
     with _lock:
         below = getattr(sys, name)

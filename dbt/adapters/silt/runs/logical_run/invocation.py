@@ -28,8 +28,7 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.run_registry import HIDDEN, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
-from dbt.adapters.silt.runs.logical_run.failures import CommittedNodes, last_failures, with_upstream
-from dbt.adapters.silt.runs.logical_run.recorded_end import RecordedEnd
+from dbt.adapters.silt.runs.logical_run.recorded_end import CommittedNodes, RecordedEnd, last_failures, with_upstream
 from dbt.adapters.silt.runs.logical_run.resume import ResumeRule, resumable
 from dbt.adapters.silt.runs.logical_run.retry import PreviousResults, Retry
 from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin, RunSources, choose_run
@@ -340,14 +339,14 @@ class Invocation:
             retried = partial(self._retry.run_id, self._known_entries(), self._of_commits)
         elif self.writes:
             rule = ResumeRule.of(credentials.resume, self._typed.by_a_person)
-            unfinished = resumable(self._mattering(), self._entry(""), rule)
+            unfinished = resumable(self._relevant_commands(), self._entry(""), rule)
         return RunSources(self.id, self.variables, retried, credentials.run_id, unfinished)
 
     def _begun(self) -> tuple[RunEntry, ...]:
         """Returns the project's commands that reached their nodes: no other can be continued, repeated or warned of."""
         return tuple(each for each in self._registry.entries() if each.began)
 
-    def _mattering(self) -> tuple[RunEntry, ...]:
+    def _relevant_commands(self) -> tuple[RunEntry, ...]:
         """Returns the commands that may have committed changes, are running, or have completed."""
         return tuple(filter(self._committed.may_matter, self._begun()))
 
@@ -361,7 +360,7 @@ class Invocation:
         return Announcement(
             self.run,
             entry,
-            self._mattering(),
+            self._relevant_commands(),
             self._committed.of,
             entry.selected or frozenset(),
             profile_run_id=credentials.run_id,

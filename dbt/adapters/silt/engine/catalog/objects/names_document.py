@@ -124,22 +124,23 @@ class Names:
 
     def with_schema(self, name: str, names: SchemaNames | None) -> Names:
         """Returns the names with that schema, or without it."""
-        return replace(self, schemas=_with(self.schemas, name, names))
+        return replace(self, schemas=_with_value(self.schemas, name, names))
 
     def with_relation(self, name: RelationName, entry: Entry | None) -> Names:
         """Returns the names with that relation, or without it; raises as `schema`."""
         schema = self.schema(name.schema)
-        return self.with_schema(name.schema, replace(schema, relations=_with(schema.relations, name.identifier, entry)))
+        relations = _with_value(schema.relations, name.identifier, entry)
+        return self.with_schema(name.schema, replace(schema, relations=relations))
 
     def with_function(self, name: RelationName, definition: str | None) -> Names:
         """Returns the names with that function, or without it; raises as `schema`."""
         schema = self.schema(name.schema)
-        functions = _with(schema.functions, name.identifier, definition)
+        functions = _with_value(schema.functions, name.identifier, definition)
         return self.with_schema(name.schema, replace(schema, functions=functions))
 
     def with_leftover(self, location: str, since_ms: int | None) -> Names:
         """Returns the names with a folder to be deleted, or without it."""
-        return replace(self, leftovers=_with(self.leftovers, location, since_ms))
+        return replace(self, leftovers=_with_value(self.leftovers, location, since_ms))
 
     def meaning(self, schema: str, name: str, is_function: bool) -> Meaning | None:
         """Returns the meaning of a name, or None if it or its schema does not exist."""
@@ -155,7 +156,7 @@ class Names:
 
     def with_publication(self, publication: int, changes: tuple[NameChange, ...] | None) -> Names:
         """Returns the names with the changes of a publication, or without them."""
-        return replace(self, publications=_with(self.publications, publication, changes))
+        return replace(self, publications=_with_value(self.publications, publication, changes))
 
     def published(self, publication: int) -> Names:
         """Returns the names after a publication."""
@@ -169,10 +170,10 @@ class Names:
         schema, before, after = self.schemas[change.schema], change.before, change.after
         if change.is_function:
             text = None if after is None else after.text
-            schema = replace(schema, functions=_with(schema.functions, change.name, text))
+            schema = replace(schema, functions=_with_value(schema.functions, change.name, text))
         else:
             entry = None if after is None else entry_of(after)
-            schema = replace(schema, relations=_with(schema.relations, change.name, entry))
+            schema = replace(schema, relations=_with_value(schema.relations, change.name, entry))
         names = self.with_schema(change.schema, schema)
         if before is None or before.kind is not Kind.TABLE or before == after:
             return names
@@ -308,7 +309,7 @@ def _checked(names: Names) -> Names:
     return names
 
 
-def _with(values: Mapping[K, Any], key: K, value: Any) -> Mapping[K, Any]:
+def _with_value(values: Mapping[K, Any], key: K, value: Any) -> Mapping[K, Any]:
     rest = {each: values[each] for each in values if each != key}
     return rest if value is None else {**rest, key: value}
 

@@ -122,7 +122,7 @@ class NamesRegister:
             before, seen = seen.tag, self._read()
             if edited == seen.names and seen.tag == before:
                 return seen.names
-        raise lost or _contended(self._store.root)
+        raise lost or _contention_error(self._store.root)
 
     def _edited(self, edit: Callable[[Names], Names], seen: _Seen) -> Names | None:
         """Returns the edited names, or None if the edit failed on names that other writers have changed since."""
@@ -187,7 +187,7 @@ class SeenOnce:
         return names
 
 
-def _contended(root: str) -> StorageError:
+def _contention_error(root: str) -> StorageError:
     return StorageError(
         f"other writers have changed the names in {root} during each of {_ATTEMPTS} attempts",
         remedy="Run it again, with fewer processes that create and drop relations at the same time",

@@ -150,7 +150,7 @@ def read_changed(spark: SparkSession, log: DeltaLog, changed: ChangedVersions) -
     parts = [read(spark, log, end, exact)] if exact or not compared else []
     if compared:
         rows = read(spark, log, end, compared, with_ids)
-        parts.append(_images(rows, end.schema) if with_ids else _uncancelled(rows, end.schema))
+        parts.append(_images(rows, end.schema) if with_ids else _without_cancelled_pairs(rows, end.schema))
     return reduce(DataFrame.unionAll, parts)
 
 
@@ -230,7 +230,7 @@ def _image(row: Column, change_type: Column) -> Column:
     return F.when(row.isNotNull(), F.struct(change_type.alias("type"), row.alias("row")))
 
 
-def _uncancelled(rows: DataFrame, schema: StructType) -> DataFrame:
+def _without_cancelled_pairs(rows: DataFrame, schema: StructType) -> DataFrame:
     """Returns the changes of rows without ids: equal rows that were removed and added cancel each other."""
     grouped_as_text = {index for index, member in enumerate(schema) if _is_grouped_as_text(member.type)}
     texts = [F.col(f"{_VALUE}{index}").cast("string").alias(f"{_TEXT}{index}") for index in grouped_as_text]

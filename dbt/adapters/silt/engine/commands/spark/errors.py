@@ -13,8 +13,7 @@ from pyspark.errors import PySparkException
 
 from dbt.adapters.silt.engine.commands.spark.failures import java_process
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause, causes
-from dbt.adapters.silt.engine.commands.spark.failures.conditions import kind_of
-from dbt.adapters.silt.engine.commands.spark.failures.remedies import remedy_of
+from dbt.adapters.silt.engine.commands.spark.failures.conditions import kind_of, remedy_of
 from dbt.adapters.silt.engine.commands.spark.failures.texts import without_java_stack, without_own_names
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel.errors import (

@@ -73,20 +73,20 @@ def _of_field(field: spark_types.StructField, paths: Collection[Path]) -> str | 
     zero = _ZEROS.get(type(field.dataType))
     if zero is not None and not field.metadata:
         return f"{quote(field.name)} - {zero}"
-    column = _shielded(F.col(quote(field.name)), field.dataType, paths)
+    column = _shielded_column(F.col(quote(field.name)), field.dataType, paths)
     if any(_loses_metadata(field.dataType, path) for path in paths):
         column = column.cast(field.dataType)
     return column.alias(field.name, metadata=field.metadata)
 
 
-def _shielded(column: Column, data_type: spark_types.DataType, paths: Collection[Path]) -> Column:
+def _shielded_column(column: Column, data_type: spark_types.DataType, paths: Collection[Path]) -> Column:
     if not isinstance(data_type, spark_types.StructType):
         return column - F.expr(_ZEROS[type(data_type)])
     inside, struct = _by_first(paths), column
     for field in data_type.fields:
         if field.name in inside:
             # Spark would read all members of a rebuilt struct, even if a query names only some members.
-            member = _shielded(column.getField(field.name), field.dataType, inside[field.name])
+            member = _shielded_column(column.getField(field.name), field.dataType, inside[field.name])
             struct = struct.withField(quote(field.name), member)
     return struct
 

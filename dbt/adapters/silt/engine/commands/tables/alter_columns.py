@@ -218,11 +218,11 @@ def _without_columns(spark: SparkSession, target: Target, gone: Sequence[Name]) 
         inner = [path[1:] for path in gone if path[0].lower() == member.name.lower()]
         if () in inner:
             continue
-        kept.append(_without(F.col(quote(member.name)), member.type, inner).alias(member.name))
+        kept.append(_without_members(F.col(quote(member.name)), member.type, inner).alias(member.name))
     return frame.select(*kept, *(member.name for member in row_ids.carried(target.snapshot)))
 
 
-def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column:
+def _without_members(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column:
     """Returns a value without some members of the structs inside of it; null remains null."""
     if not gone:
         return value
@@ -231,19 +231,19 @@ def _without(value: Column, data_type: DataType, gone: Sequence[Name]) -> Column
         for member in data_type:
             inner = [path[1:] for path in gone if path[0].lower() == member.name.lower()]
             if () not in inner:
-                members.append(_without(value.getField(member.name), member.type, inner).alias(member.name))
+                members.append(_without_members(value.getField(member.name), member.type, inner).alias(member.name))
         return F.when(value.isNotNull(), F.struct(*members))
     if isinstance(data_type, ArrayType):
         element_type, inside = data_type.element_type, [path[1:] for path in gone]
-        return F.transform(value, lambda element: _without(element, element_type, inside))
+        return F.transform(value, lambda element: _without_members(element, element_type, inside))
     if isinstance(data_type, MapType):
         keys = [path[1:] for path in gone if path[0].lower() == "key"]
         values = [path[1:] for path in gone if path[0].lower() == "value"]
         key_type, value_type = data_type.key_type, data_type.value_type
         if keys:
-            value = F.transform_keys(value, lambda key, _: _without(key, key_type, keys))
+            value = F.transform_keys(value, lambda key, _: _without_members(key, key_type, keys))
         if values:
-            value = F.transform_values(value, lambda _, each: _without(each, value_type, values))
+            value = F.transform_values(value, lambda _, each: _without_members(each, value_type, values))
     return value
 
 

@@ -70,7 +70,7 @@ def copied(source: Store, snapshot: Snapshot, target: DeltaLog, progress: Progre
                 raise file_guard.changed(Contradiction(problem), path, snapshot.table, snapshot.version)
     done = []
     for add, name in zip(chosen, names, strict=True):
-        of_target = _as_target_file(add, log_path(name), _moved(add.deletion_vector, vectors))
+        of_target = _as_target_file(add, log_path(name), _moved_vector(add.deletion_vector, vectors))
         size, modified_ms = found[name]
         done.append(replace(of_target, size=size, modification_time=modified_ms))
     return Written(folder, tuple(done), 0)
@@ -130,7 +130,7 @@ def _new_name(folder: str, target: DeltaLog) -> str:
     return folder + z85.encode(uuid.UUID(target.clock.new_id()).bytes)
 
 
-def _moved(vector: DeletionVector | None, copies: dict[str, DeletionVector]) -> DeletionVector | None:
+def _moved_vector(vector: DeletionVector | None, copies: dict[str, DeletionVector]) -> DeletionVector | None:
     name = None if vector is None else file_name(vector)
     if vector is None or name is None:
         return vector

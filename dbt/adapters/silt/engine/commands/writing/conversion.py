@@ -223,7 +223,7 @@ def _struct(source: StructType, target: StructType, by_name: bool) -> Conversion
     losses: list[Change] = []
     for member, given in members:
         if given is None:
-            parts.append((member.name, _nothing(member.type)))
+            parts.append((member.name, _null(member.type)))
             continue
         part = conversion(given.type, member.type, by_name)
         if part is None:
@@ -245,5 +245,5 @@ def _within(name: str, change: Change) -> Change:
     return lambda column: change(column.getField(name))
 
 
-def _nothing(data_type: DataType) -> Change:
+def _null(data_type: DataType) -> Change:
     return lambda _: F.lit(None).cast(spark_type(plain_type(data_type)))

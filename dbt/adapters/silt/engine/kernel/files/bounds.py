@@ -170,11 +170,11 @@ def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, 
         _, high = _from_texts(order, high, truncated_by=_MILLISECOND)
     else:
         low, high = order.least(low), order.greatest(high)
-    low, high = _believed(order, low, high, trusted)
+    low, high = _reliable(order, low, high, trusted)
     return Bounds(order, low, high, may_be_null, may_be_value)
 
 
-def _believed(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _reliable(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Removes bounds that some other writers compute incorrectly.
 
     delta-rs ignores NaN in a maximum, and converts decimals through a 64-bit float. Early delta-spark appended U+FFFD

@@ -141,7 +141,7 @@ def _column(table: pa.Table, path: Path) -> pa.Array:
 def _read_each(texts: pa.Array, orders: Mapping[Statistic, ValueOrder]) -> dict[Statistic, pa.Array]:
     documents = [_parsed(text) for text in texts.to_pylist()]
     return {
-        statistic: pa.array([order.from_json(_at(document, statistic)) for document in documents], order.json_form)
+        statistic: pa.array([order.from_json(_member(document, statistic)) for document in documents], order.json_form)
         for statistic, order in orders.items()
     }
 
@@ -153,7 +153,7 @@ def _parsed(text: str | None) -> Any:
         return None
 
 
-def _at(document: Any, path: Iterable[str]) -> Any:
+def _member(document: Any, path: Iterable[str]) -> Any:
     for name in path:
         if not isinstance(document, dict):
             return None

@@ -65,7 +65,7 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
     cutoff_ms = expiry(snapshot.properties, now_ms)
     files = _oldest(store, cutoff_ms)
     for checkpoint in _boundaries(listing_of(files), cutoff_ms, snapshot):
-        expired = _before(checkpoint.version, files)
+        expired = _files_before(checkpoint.version, files)
         if not expired:
             return 0
         if _is_whole(store, checkpoint, snapshot.table):
@@ -114,7 +114,7 @@ def _oldest(store: Store, cutoff_ms: int) -> list[_Named]:
     return found
 
 
-def _before(version: int, files: Sequence[_Named]) -> list[_Named]:
+def _files_before(version: int, files: Sequence[_Named]) -> list[_Named]:
     """Returns the files to delete so that the log begins at that version, in the order of their versions."""
     return [
         (name, status)

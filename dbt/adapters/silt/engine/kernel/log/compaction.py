@@ -91,10 +91,10 @@ def _may_lack_nothing(
 
 def _is_reconciled(actions: tuple[Action, ...]) -> bool:
     """Returns whether there is a single action for each file, domain and so on, as after reconciliation."""
-    return bool(actions) and max(Counter(map(_thing, actions)).values()) == 1
+    return bool(actions) and max(Counter(map(_subject, actions)).values()) == 1
 
 
-def _thing(action: Action) -> tuple[str, str]:
+def _subject(action: Action) -> tuple[str, str]:
     match action:
         case AddFile() | RemoveFile():
             return "file", file_key(action.path, action.deletion_vector)

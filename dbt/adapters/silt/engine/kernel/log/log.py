@@ -99,7 +99,7 @@ class DeltaLog:
         self._compared: tuple[TableState, str | None] | None = None
         self._seen: tuple[str, int] = ("", -1)
         self._ahead: dict[int, tuple[FileStatus, CommitFile]] = {}
-        self._handed_out: Callable[[], Snapshot | None] = _nothing
+        self._handed_out: Callable[[], Snapshot | None] = _no_snapshot
 
     def __repr__(self) -> str:
         return f"DeltaLog({self.name!r}, {self.store.root!r})"
@@ -150,7 +150,7 @@ class DeltaLog:
             VersionNotFoundError: if the version does not exist or was cleaned up.
         """
         with self._lock:
-            loaded, folder = self._of_one_log(lambda: self._at(version))
+            loaded, folder = self._of_one_log(lambda: self._loaded_at(version))
             return replace(self._with_doubt(loaded, folder, is_newest=False), log_folder=folder)
 
     def committed_at(self, snapshot: Snapshot) -> int:
@@ -400,7 +400,7 @@ class DeltaLog:
             )
         self._seen = snapshot.metadata.id, snapshot.version
 
-    def _at(self, version: int) -> _Loaded:
+    def _loaded_at(self, version: int) -> _Loaded:
         known = self._newest
         if known is not None and known.snapshot.version == version and self._is_current(known):
             return known
@@ -519,5 +519,5 @@ def _is_same(handed_out: Snapshot, newest: Snapshot, folder: PinnedFolder) -> bo
     return same_version and handed_out.active is newest.active and handed_out.log_folder is folder
 
 
-def _nothing() -> None:
+def _no_snapshot() -> None:
     """Replaces the weak reference until there is a snapshot."""

@@ -113,7 +113,7 @@ def _judge(predicate: Expression, known: Mapping[Column, Bounds]) -> _Outcomes:
         case Comparison(operator, _, value):
             return _compared(bounds, operator, value)
         case In():
-            return _among(predicate, known)
+            return _in_list(predicate, known)
         case StartsWith(_, prefix):
             return _prefixed(bounds, prefix)
 
@@ -186,7 +186,7 @@ class _Order:
         )
 
 
-def _among(predicate: In, known: Mapping[Column, Bounds]) -> _Outcomes:
+def _in_list(predicate: In, known: Mapping[Column, Bounds]) -> _Outcomes:
     column, values = predicate.column, predicate.values
     if len(values) <= _FEW_VALUES:
         return _judge(Or(tuple(Comparison("=", column, value) for value in values)), known)
@@ -275,7 +275,7 @@ def skipped(snapshot: Snapshot, predicate: Expression) -> Skipped:
         kept = prune(snapshot, part, left)
         if kept.num_rows < left.num_rows:
             is_kept = pc.is_in(left["path"], value_set=kept["path"].combine_chunks())
-            reasons.append(SkipReason(part, _by(part, snapshot), left.filter(pc.invert(is_kept))))
+            reasons.append(SkipReason(part, _skipped_by(part, snapshot), left.filter(pc.invert(is_kept))))
         left = kept
     return Skipped(tuple(reasons), left)
 
@@ -288,7 +288,7 @@ def _parts(predicate: Expression) -> Iterator[Expression]:
         yield predicate
 
 
-def _by(part: Expression, snapshot: Snapshot) -> SkippedBy:
+def _skipped_by(part: Expression, snapshot: Snapshot) -> SkippedBy:
     partitioning = {name.lower() for name in snapshot.partition_columns}
     named = {column.parts[0].lower() for column in columns(part)}
     return SkippedBy.PARTITION_VALUES if named <= partitioning else SkippedBy.STATISTICS

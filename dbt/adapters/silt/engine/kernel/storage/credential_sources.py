@@ -71,7 +71,7 @@ def _s3_credentials(settings: StorageSettings, environ: Mapping[str, str]) -> Ac
     if settings.profile:
         return _of_profile(settings, settings.profile, environ, "`storage`")
     if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
-        keys = _with(
+        keys = _filled(
             settings,
             access_key_id=environ["AWS_ACCESS_KEY_ID"],
             secret_access_key=environ["AWS_SECRET_ACCESS_KEY"],
@@ -102,7 +102,7 @@ def _of_profile(settings: StorageSettings, name: str, environ: Mapping[str, str]
             f"the AWS profile {name} has no keys: Spark cannot sign in with SSO, a role or a credential process",
             remedy=f'Get temporary keys: eval "$(aws configure export-credentials --profile {name} --format env)"',
         )
-    keys = _with(
+    keys = _filled(
         settings,
         access_key_id=found["aws_access_key_id"],
         secret_access_key=found["aws_secret_access_key"],
@@ -140,12 +140,12 @@ def _azure(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
     key = _first(environ, "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_KEY")
     sas = _first(environ, "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY")
     if key or sas:
-        signed = _with(settings, account_key=key, sas_token=None if key else sas)
+        signed = _filled(settings, account_key=key, sas_token=None if key else sas)
         return Access(signed, Kind.GIVEN, f"the variable AZURE_STORAGE_{'ACCOUNT_KEY' if key else 'SAS_TOKEN'}")
     client, tenant = settings.client_id or environ.get("AZURE_CLIENT_ID"), environ.get("AZURE_TENANT_ID")
-    named = _with(settings, client_id=client, tenant_id=settings.tenant_id or tenant)
+    named = _filled(settings, client_id=client, tenant_id=settings.tenant_id or tenant)
     if environ.get("AZURE_CLIENT_SECRET") and named.client_id and named.tenant_id:
-        signed = _with(named, client_secret=environ["AZURE_CLIENT_SECRET"])
+        signed = _filled(named, client_secret=environ["AZURE_CLIENT_SECRET"])
         return Access(signed, Kind.GIVEN, "the variable AZURE_CLIENT_SECRET")
     if environ.get("AZURE_FEDERATED_TOKEN_FILE"):
         return Access(named, Kind.WEB_IDENTITY, "the workload identity of AZURE_FEDERATED_TOKEN_FILE")
@@ -159,14 +159,16 @@ def _google(settings: StorageSettings, environ: Mapping[str, str]) -> Access:
         return Access(settings, Kind.GIVEN, "`storage`")
     named = _first(environ, "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS")
     if named:
-        return Access(_with(settings, service_account=named), Kind.GIVEN, "the variable GOOGLE_APPLICATION_CREDENTIALS")
+        return Access(
+            _filled(settings, service_account=named), Kind.GIVEN, "the variable GOOGLE_APPLICATION_CREDENTIALS"
+        )
     return Access(settings, Kind.MACHINE, "gcloud or this machine: neither `storage` nor a variable GOOGLE_* is set")
 
 
 _BY_SERVICE: Final = {Service.S3: _s3, Service.AZURE: _azure, Service.GOOGLE: _google}
 
 
-def _with(settings: StorageSettings, **found: str | None) -> StorageSettings:
+def _filled(settings: StorageSettings, **found: str | None) -> StorageSettings:
     return replace(settings, **found)  # type: ignore[arg-type]
 
 

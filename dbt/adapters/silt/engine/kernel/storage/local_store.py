@@ -103,13 +103,13 @@ class LocalStore(Store):
             return sorted(entry.name for entry in entries if entry.is_symlink())
 
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
-        with _mapped("reading", self._at(path)), self._opened(path) as descriptor:
-            check_size(self._at(path), os.fstat(descriptor).st_size, at_most)
+        with _mapped("reading", self._full_path(path)), self._opened(path) as descriptor:
+            check_size(self._full_path(path), os.fstat(descriptor).st_size, at_most)
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read(at_most)
 
     def open_input(self, path: str) -> IO[bytes]:
-        with _mapped("opening", self._at(path)), self._opened(path) as descriptor:
+        with _mapped("opening", self._full_path(path)), self._opened(path) as descriptor:
             # Arrow opens files by name; this name refers to the file that was opened here.
             same_file = f"{_DESCRIPTORS}/{descriptor}"
             if os.path.exists(same_file):
@@ -138,8 +138,8 @@ class LocalStore(Store):
         return self.pin(folder).put_if_absent(name, data)
 
     def put(self, path: str, data: bytes) -> None:
-        target = self._at(path)
-        with _writing("writing", target), self._above(path, beneath.READ) as (folder, name):
+        target = self._full_path(path)
+        with _mapped_write("writing", target), self._open_parent(path, beneath.READ) as (folder, name):
             beneath.raise_if_link(folder, name, target)
             temporary = _temporary_name(name)
             try:
@@ -152,7 +152,7 @@ class LocalStore(Store):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder)
                 raise
-            with _mapped("syncing", self._at(path.rpartition("/")[0])):
+            with _mapped("syncing", self._full_path(path.rpartition("/")[0])):
                 os.fsync(folder)
 
     def copy_in(self, path: str, data: IO[bytes]) -> None:
@@ -160,8 +160,8 @@ class LocalStore(Store):
             shutil.copyfileobj(data, copied, _PART_BYTES)
 
     def delete(self, path: str) -> None:
-        with contextlib.suppress(ObjectMissing), _writing("deleting", self._at(path)):
-            with self._above(path) as (folder, name):
+        with contextlib.suppress(ObjectMissing), _mapped_write("deleting", self._full_path(path)):
+            with self._open_parent(path) as (folder, name):
                 os.unlink(name, dir_fd=folder)
 
     def make_folder(self, folder: str) -> None:
@@ -169,35 +169,35 @@ class LocalStore(Store):
         while not os.path.isdir(path):
             missing.append(path)
             path = os.path.dirname(path)
-        with _writing("creating the folder", self._at(folder)):
+        with _mapped_write("creating the folder", self._full_path(folder)):
             os.makedirs(self._top, exist_ok=True)
             for made in reversed(missing):
                 _sync(os.path.dirname(made), beneath.READ)
             beneath.make_folder(self._top, joined(self._below_top, folder))
 
     def rename_folder(self, source: str, target: str) -> None:
-        old = self._at(source)
+        old = self._full_path(source)
         try:
-            with _writing("moving", old), self._above(source) as (old_folder, old_name):
-                with self._above(target) as (new_folder, new_name):
+            with _mapped_write("moving", old), self._open_parent(source) as (old_folder, old_name):
+                with self._open_parent(target) as (new_folder, new_name):
                     # rename(2) replaces an empty folder silently.
                     if _exists(new_folder, new_name):
-                        raise ObjectExists(self._at(target))
+                        raise ObjectExists(self._full_path(target))
                     os.rename(old_name, new_name, src_dir_fd=old_folder, dst_dir_fd=new_folder)
                 for parent in {source.rpartition("/")[0], target.rpartition("/")[0]}:
                     self._sync_folder(parent)
         except StorageError as error:
             if _is_not_empty(error):
-                raise ObjectExists(self._at(target)) from error
+                raise ObjectExists(self._full_path(target)) from error
             raise
 
     def delete_folder(self, folder: str) -> None:
         """Deletes the folder with its content, also files added meanwhile; if it is a link, deletes only the link."""
-        path = self._at(folder)
+        path = self._full_path(folder)
         for left in reversed(range(_MOST_TRIES)):
             try:
                 # A file that is renamed at the same time stops rmtree.
-                with contextlib.suppress(ObjectMissing), _writing("deleting the folder", path):
+                with contextlib.suppress(ObjectMissing), _mapped_write("deleting the folder", path):
                     if not self._delete_tree(folder):
                         return
             except StorageError as error:
@@ -210,7 +210,7 @@ class LocalStore(Store):
 
     def _delete_tree(self, folder: str) -> bool:
         """Deletes a folder, or the link in its place; returns whether anything may remain."""
-        with self._above(folder) as (above, name):
+        with self._open_parent(folder) as (above, name):
             try:
                 mode = beneath.status(above, name).st_mode
             except FileNotFoundError:
@@ -219,12 +219,15 @@ class LocalStore(Store):
                 os.unlink(name, dir_fd=above)
             if not stat.S_ISDIR(mode):
                 return False
-            shutil.rmtree(self._at(folder))
+            shutil.rmtree(self._full_path(folder))
             return True
 
     def delete_empty_folder(self, folder: str) -> bool:
         try:
-            with _writing("deleting the folder", self._at(folder)), self._above(folder) as (above, name):
+            with (
+                _mapped_write("deleting the folder", self._full_path(folder)),
+                self._open_parent(folder) as (above, name),
+            ):
                 os.rmdir(name, dir_fd=above)
         except ObjectMissing:
             return False
@@ -236,14 +239,14 @@ class LocalStore(Store):
 
     def folder_modified_ms(self, folder: str) -> int | None:
         try:
-            with _mapped("checking", self._at(folder)), self._folder(folder) as descriptor:
+            with _mapped("checking", self._full_path(folder)), self._folder(folder) as descriptor:
                 return os.fstat(descriptor).st_mtime_ns // 1_000_000
         except ObjectMissing:
             return None
 
     def make_durable(self, paths: Sequence[str]) -> None:
         for path in paths:
-            with _writing("syncing", self._at(path)):
+            with _mapped_write("syncing", self._full_path(path)):
                 with self._opened(path) as descriptor:
                     os.fsync(descriptor)
         for folder in sorted({above for path in paths for above in _folders_above(path)}, reverse=True):
@@ -259,21 +262,21 @@ class LocalStore(Store):
             raise ReadOnlyStorageError(f"{folder} is not writable ({reason})")
 
     def pin(self, folder: str) -> LocalFolder:
-        path = self._at(folder)
+        path = self._full_path(folder)
         with _mapped("opening the folder", path), self._folder(folder, beneath.READ) as descriptor:
             return LocalFolder(path, os.dup(descriptor))
 
     def child(self, folder: str) -> LocalStore:
-        child = LocalStore(self._at(folder), self.allowed)
+        child = LocalStore(self._full_path(folder), self.allowed)
         child.elsewhere = self.elsewhere
         if self.allowed is not None:
             child._top, child._below_top = self._top, joined(self._below_top, folder)
         return child
 
     def local_path(self, path: str) -> str:
-        return self._at(path)
+        return self._full_path(path)
 
-    def _at(self, path: str) -> str:
+    def _full_path(self, path: str) -> str:
         return f"{self._root.rstrip('/')}/{path}" if path else self._root
 
     def _folder(self, folder: str, flags: int = beneath.SEARCH) -> contextlib.AbstractContextManager[int]:
@@ -281,7 +284,7 @@ class LocalStore(Store):
         return beneath.folder(self._top, joined(self._below_top, folder), flags)
 
     @contextlib.contextmanager
-    def _above(self, path: str, flags: int = beneath.SEARCH) -> Iterator[tuple[int, str]]:
+    def _open_parent(self, path: str, flags: int = beneath.SEARCH) -> Iterator[tuple[int, str]]:
         """Yields the descriptor of a path's folder, and the path's last name; raises errors like `beneath.folder`."""
         whole = joined(self._below_top, path)
         top, rest = (self._top, whole) if whole else os.path.split(self._top)
@@ -292,13 +295,13 @@ class LocalStore(Store):
     @contextlib.contextmanager
     def _opened(self, path: str) -> Iterator[int]:
         """Yields the descriptor of a regular file, open for reading; raises errors like `beneath.file`."""
-        with self._above(path) as (folder, name), beneath.file(folder, name, self._at(path)) as descriptor:
+        with self._open_parent(path) as (folder, name), beneath.file(folder, name, self._full_path(path)) as descriptor:
             yield descriptor
 
     @contextlib.contextmanager
     def _listed(self, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
         with (
-            _mapped("listing", self._at(folder)),
+            _mapped("listing", self._full_path(folder)),
             self._folder(folder, beneath.READ) as descriptor,
             os.scandir(descriptor) as entries,
         ):
@@ -306,13 +309,13 @@ class LocalStore(Store):
 
     def _is_folder(self, folder: str) -> bool:
         try:
-            with _mapped("checking", self._at(folder)), self._folder(folder):
+            with _mapped("checking", self._full_path(folder)), self._folder(folder):
                 return True
         except ObjectMissing:
             return False
 
     def _status(self, path: str) -> FileStatus | None:
-        whole = self._at(path)
+        whole = self._full_path(path)
         try:
             with _mapped("checking", whole):
                 found = os.lstat(whole)
@@ -323,7 +326,7 @@ class LocalStore(Store):
         return _regular(path, found)
 
     def _sync_folder(self, folder: str) -> None:
-        with _writing("syncing", self._at(folder)), self._folder(folder, beneath.READ) as descriptor:
+        with _mapped_write("syncing", self._full_path(folder)), self._folder(folder, beneath.READ) as descriptor:
             os.fsync(descriptor)
 
 
@@ -463,7 +466,7 @@ def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
         raise storage_errors.failure(f"{doing} {path}", error, is_write) from error
 
 
-def _writing(doing: str, path: str) -> contextlib.AbstractContextManager[None]:
+def _mapped_write(doing: str, path: str) -> contextlib.AbstractContextManager[None]:
     """Like `_mapped`, for writes: a refusal by the system means that nothing was written."""
     return _mapped(doing, path, is_write=True)
 

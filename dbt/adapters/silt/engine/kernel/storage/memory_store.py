@@ -69,7 +69,7 @@ class MemoryStore(Store):
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
         with self._tree.lock:
-            base = self._at(folder)
+            base = self._full_path(folder)
             self._tree.require_folder(base)
             names = [path.rpartition("/")[2] for path in self._tree.files if path.rpartition("/")[0] == base]
             found = (self.status(joined(folder, name)) for name in sorted(names) if name >= start)
@@ -77,7 +77,7 @@ class MemoryStore(Store):
 
     def list_folders(self, folder: str) -> list[str]:
         with self._tree.lock:
-            base = self._at(folder)
+            base = self._full_path(folder)
             self._tree.require_folder(base)
             return sorted(path.rpartition("/")[2] for path in self._tree.folders if path and _parent(path) == base)
 
@@ -86,9 +86,9 @@ class MemoryStore(Store):
 
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
         with self._tree.lock:
-            if self._at(path) not in self._tree.files:
+            if self._full_path(path) not in self._tree.files:
                 raise ObjectMissing(path)
-            data = self._tree.files[self._at(path)][0]
+            data = self._tree.files[self._full_path(path)][0]
         check_size(path, len(data), at_most)
         return data
 
@@ -97,7 +97,7 @@ class MemoryStore(Store):
 
     def status(self, path: str) -> FileStatus | None:
         with self._tree.lock:
-            found = self._tree.files.get(self._at(path))
+            found = self._tree.files.get(self._full_path(path))
             return None if found is None else FileStatus(path, len(found[0]), found[1])
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
@@ -107,17 +107,17 @@ class MemoryStore(Store):
 
     def put(self, path: str, data: bytes) -> None:
         with self._tree.lock:
-            self._tree.require_folder(_parent(self._at(path)))
-            self._tree.write(self._at(path), data)
+            self._tree.require_folder(_parent(self._full_path(path)))
+            self._tree.write(self._full_path(path), data)
 
     def delete(self, path: str) -> None:
         with self._tree.lock:
-            if self._tree.files.pop(self._at(path), None) is not None:
-                self._tree.touch(_parent(self._at(path)))
+            if self._tree.files.pop(self._full_path(path), None) is not None:
+                self._tree.touch(_parent(self._full_path(path)))
 
     def make_folder(self, folder: str) -> None:
         with self._tree.lock:
-            parts = self._at(folder).split("/")
+            parts = self._full_path(folder).split("/")
             for depth in range(1, len(parts) + 1):
                 path = "/".join(parts[:depth])
                 if path not in self._tree.folders:
@@ -126,24 +126,24 @@ class MemoryStore(Store):
                     self._tree.folder_times[_parent(path)] = self._tree.folder_times[path]
 
     def rename_folder(self, source: str, target: str) -> None:
-        old, new = self._at(source), self._at(target)
+        old, new = self._full_path(source), self._full_path(target)
         with self._tree.lock:
             self._tree.require_folder(old)
             self._tree.require_folder(_parent(new))
             if new in self._tree.folders or new in self._tree.files:
                 raise ObjectExists(target)
-            self._tree.folders = {_moved(path, old, new): number for path, number in self._tree.folders.items()}
-            self._tree.folder_times = {_moved(path, old, new): at for path, at in self._tree.folder_times.items()}
-            self._tree.files = {_moved(path, old, new): content for path, content in self._tree.files.items()}
+            self._tree.folders = {_moved_path(path, old, new): number for path, number in self._tree.folders.items()}
+            self._tree.folder_times = {_moved_path(path, old, new): at for path, at in self._tree.folder_times.items()}
+            self._tree.files = {_moved_path(path, old, new): content for path, content in self._tree.files.items()}
 
     def delete_folder(self, folder: str) -> None:
-        base = self._at(folder)
+        base = self._full_path(folder)
         with self._tree.lock:
             self._tree.folders = {path: n for path, n in self._tree.folders.items() if not _within(path, base)}
             self._tree.files = {path: content for path, content in self._tree.files.items() if not _within(path, base)}
 
     def delete_empty_folder(self, folder: str) -> bool:
-        base = self._at(folder)
+        base = self._full_path(folder)
         with self._tree.lock:
             within = (path for path in (*self._tree.folders, *self._tree.files) if path != base)
             if base not in self._tree.folders or any(_within(path, base) for path in within):
@@ -154,7 +154,7 @@ class MemoryStore(Store):
 
     def folder_modified_ms(self, folder: str) -> int | None:
         with self._tree.lock:
-            base = self._at(folder)
+            base = self._full_path(folder)
             return self._tree.folder_times.get(base, 0) if base in self._tree.folders else None
 
     def make_durable(self, paths: Sequence[str]) -> None:
@@ -167,19 +167,19 @@ class MemoryStore(Store):
 
     def pin(self, folder: str) -> MemoryFolder:
         with self._tree.lock:
-            path = self._at(folder)
+            path = self._full_path(folder)
             return MemoryFolder(self._tree, path, self._tree.require_folder(path))
 
     def child(self, folder: str) -> MemoryStore:
         child = MemoryStore()
         child._tree = self._tree
-        child._base = self._at(folder)
+        child._base = self._full_path(folder)
         return child
 
     def local_path(self, path: str) -> str | None:
         return None
 
-    def _at(self, path: str) -> str:
+    def _full_path(self, path: str) -> str:
         return joined(self._base, path)
 
 
@@ -215,5 +215,5 @@ def _within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _moved(path: str, old: str, new: str) -> str:
+def _moved_path(path: str, old: str, new: str) -> str:
     return new + path[len(old) :] if _within(path, old) else path

@@ -155,14 +155,14 @@ def _is_readable(field: StructField, change: TypeChange) -> bool:
         found.append(_roomy(inner, change))
         return inner
 
-    _at(field.type, _steps(change), note)
+    _edited_at(field.type, _steps(change), note)
     return all(not isinstance(inner, DecimalType) or inner.precision <= _MOST_PRECISION for inner in found)
 
 
 def _with_room(field: StructField) -> StructField:
     data_type = field.type
     for change in type_changes(field):
-        data_type = _at(data_type, _steps(change), partial(_roomy, change=change))
+        data_type = _edited_at(data_type, _steps(change), partial(_roomy, change=change))
     return replace(field, type=data_type)
 
 
@@ -178,17 +178,17 @@ def _steps(change: TypeChange) -> list[str]:
     return change.field_path.split(".") if change.field_path else []
 
 
-def _at(data_type: DataType, steps: Sequence[str], edit: Callable[[DataType], DataType]) -> DataType:
+def _edited_at(data_type: DataType, steps: Sequence[str], edit: Callable[[DataType], DataType]) -> DataType:
     """Returns the type with the element, key or value at a path edited, or unchanged if the path does not exist."""
     if not steps:
         return edit(data_type)
     match data_type, steps[0]:
         case ArrayType(), "element":
-            return replace(data_type, element_type=_at(data_type.element_type, steps[1:], edit))
+            return replace(data_type, element_type=_edited_at(data_type.element_type, steps[1:], edit))
         case MapType(), "key":
-            return replace(data_type, key_type=_at(data_type.key_type, steps[1:], edit))
+            return replace(data_type, key_type=_edited_at(data_type.key_type, steps[1:], edit))
         case MapType(), "value":
-            return replace(data_type, value_type=_at(data_type.value_type, steps[1:], edit))
+            return replace(data_type, value_type=_edited_at(data_type.value_type, steps[1:], edit))
     return data_type
 
 

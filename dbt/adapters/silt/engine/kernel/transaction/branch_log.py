@@ -98,24 +98,24 @@ class BranchedStore(Store):
         return self.table.list_links(folder)
 
     def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
-        store, inner = self._of(path)
+        store, inner = self._store_to_read(path)
         return store.read(inner, at_most)
 
     def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
-        store, inner = self._of(path)
+        store, inner = self._store_to_read(path)
         found = store.fetch(inner)
         return None if found is None else (replace(found[0], path=path), found[1])
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        store, inner = self._of(path)
+        store, inner = self._store_to_read(path)
         return store.read_ranges(inner, ranges)
 
     def open_input(self, path: str) -> IO[bytes]:
-        store, inner = self._of(path)
+        store, inner = self._store_to_read(path)
         return store.open_input(inner)
 
     def status(self, path: str) -> FileStatus | None:
-        store, inner = self._of(path)
+        store, inner = self._store_to_read(path)
         found = store.status(inner)
         return None if found is None else replace(found, path=path)
 
@@ -123,18 +123,18 @@ class BranchedStore(Store):
         return self.table.statuses(paths)
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
-        store, inner = self._to(path)
+        store, inner = self._store_to_write(path)
         return store.put_if_absent(inner, data)
 
     def put(self, path: str, data: bytes) -> None:
-        store, inner = self._to(path)
+        store, inner = self._store_to_write(path)
         store.put(inner, data)
 
     def copy_in(self, path: str, data: IO[bytes]) -> None:
         self.table.copy_in(path, data)
 
     def delete(self, path: str) -> None:
-        store, inner = self._to(path)
+        store, inner = self._store_to_write(path)
         store.delete(inner)
 
     def delete_all(self, paths: Sequence[str]) -> None:
@@ -188,11 +188,11 @@ class BranchedStore(Store):
         name = parse_log_name(path.removeprefix(f"{LOG_FOLDER}/"))
         return name is not None and max(name.version, name.last_version or 0) > self.base
 
-    def _of(self, path: str) -> tuple[Store, str]:
+    def _store_to_read(self, path: str) -> tuple[Store, str]:
         """Returns the store from which a file is read, and the file's path in it."""
         return (self.branch, path.removeprefix(f"{LOG_FOLDER}/")) if self._is_branchs(path) else (self.table, path)
 
-    def _to(self, path: str) -> tuple[Store, str]:
+    def _store_to_write(self, path: str) -> tuple[Store, str]:
         """Returns the store to which a file is written: a log's file never to the table."""
         if self._is_branchs(path) or path == LAST_CHECKPOINT:
             return self.branch, path.removeprefix(f"{LOG_FOLDER}/")
@@ -257,7 +257,7 @@ class BranchLog(DeltaLog):
             if not self.is_used:
                 self._base = self._begun()
                 self._branched.base = BEFORE_ALL if self._base is None else self._base.version
-                self._newest = None if self._base is None else self.main._at(self._base.version)
+                self._newest = None if self._base is None else self.main._loaded_at(self._base.version)
             return self._base
 
     @property

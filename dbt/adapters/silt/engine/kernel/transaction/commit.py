@@ -221,7 +221,7 @@ def _commit_after_winners(
             pending = check_conflicts(winner, pending)
             winners[winner.info.operation or "another writer"] += 1
             point = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), attempts + 1)
-    raise _exhausted(pending, max_attempts, point.version - 1, winners, log.clock.now_ms() - began_ms)
+    raise _attempts_exhausted(pending, max_attempts, point.version - 1, winners, log.clock.now_ms() - began_ms)
 
 
 def winners_from(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
@@ -357,7 +357,7 @@ def isolation_level_of(base: Snapshot | None, changes: Changes, settings: Commit
     return effective_isolation_level(settings.isolation_level or configured, changes)
 
 
-def _exhausted(
+def _attempts_exhausted(
     pending: PendingCommit, attempts: int, last_version: int, winners: Counter[str], took_ms: int
 ) -> CommitAttemptsExhaustedError:
     base, operation = pending.base, pending.changes.operation.name

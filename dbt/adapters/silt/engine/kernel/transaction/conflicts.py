@@ -125,7 +125,7 @@ def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCom
     check_added_files(winner, pending)
     check_removed_files_were_not_read(winner, pending)
     check_removed_files_are_not_removed_again(winner, pending)
-    return _following(winner, pending)
+    return _continued_after(winner, pending)
 
 
 def check_drop(winner: WinningCommit, pending: PendingCommit) -> None:
@@ -200,7 +200,7 @@ def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: Pe
         raise conflict(ConcurrentDeleteDeleteError, what, winner, pending, files)
 
 
-def _following(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
+def _continued_after(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
     """Returns the transaction as it continues after a winner that it does not conflict with.
 
     The winner's protocol, metadata and domains apply to it too, and rows that the winner moved still count as read.

@@ -50,7 +50,7 @@ def _schema_only_enables(old: Metadata, new: Metadata) -> bool:
     if old.schema_string == new.schema_string:
         return True
     passed_over = _IDENTITY_MARKS | (_MAPPING_KEYS if _maps_by_name(old, new) else frozenset())
-    before, after = (_without(foreign_json.loads(each.schema_string), passed_over) for each in (old, new))
+    before, after = (_without_keys(foreign_json.loads(each.schema_string), passed_over) for each in (old, new))
     return bool(before == after)
 
 
@@ -62,13 +62,13 @@ def _maps_by_name(old: Metadata, new: Metadata) -> bool:
     return all(field.physical_name == field.name for field in all_fields(StructType.from_json(new.schema_string)))
 
 
-def _without(schema: Any, keys: frozenset[str]) -> Any:
+def _without_keys(schema: Any, keys: frozenset[str]) -> Any:
     """Returns the schema's JSON without these keys of the fields' metadata."""
     if isinstance(schema, list):
-        return [_without(each, keys) for each in schema]
+        return [_without_keys(each, keys) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _without(value, keys) for key, value in schema.items() if key != "metadata"}
+    found = {key: _without_keys(value, keys) for key, value in schema.items() if key != "metadata"}
     kept = {key: value for key, value in (schema.get("metadata") or {}).items() if key not in keys}
     return {**found, "metadata": kept} if kept else found
 

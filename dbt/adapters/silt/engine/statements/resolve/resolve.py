@@ -18,8 +18,7 @@ from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
-from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX
-from dbt.adapters.silt.engine.commands.spark.failures.remedies import syntax_remedy
+from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX, syntax_remedy
 from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel.errors import (

@@ -36,7 +36,7 @@ from dbt.adapters.silt.engine.statements.steps.context import Context, Result, p
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
 
 
-def _nothing(table: str) -> None:
+def _refuse_nothing(table: str) -> None:
     """Refuses nothing."""
 
 
@@ -51,7 +51,7 @@ class Verb:
     """
 
     operation: str | None
-    refuse: Callable[[str], object] = _nothing
+    refuse: Callable[[str], object] = _refuse_nothing
     query: str | None = None
 
 

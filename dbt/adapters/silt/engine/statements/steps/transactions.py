@@ -50,7 +50,7 @@ class SessionTransaction:
     _txn: Txn = field(default=None, init=False)
     _is_of_run: bool = field(default=False, init=False)
     _is_joined: bool = field(default=False, init=False)
-    _only_looks: bool = field(default=False, init=False)
+    _is_read_only: bool = field(default=False, init=False)
 
     @property
     def catalog(self) -> Catalog:
@@ -88,13 +88,13 @@ class SessionTransaction:
         self._branch, self._catalog, self._txn = branch, self.main.on_branch(database, branch), txn
         self._database = normalize(database)
 
-    def join(self, database: str, branch: Branch, only_looks: bool = False) -> None:
+    def join(self, database: str, branch: Branch, is_read_only: bool = False) -> None:
         """Lets all statements work on the branch of a run, whose end is not the end of this session.
 
         Args:
-            only_looks: whether they can only read: the run does not know of this session.
+            is_read_only: whether they can only read: the run does not know of this session.
         """
-        self._only_looks = only_looks
+        self._is_read_only = is_read_only
         self._branch, self._catalog, self._is_of_run = branch, self.main.on_branch(database, branch), True
         self._database = normalize(database)
 
@@ -102,7 +102,7 @@ class SessionTransaction:
         """Returns the transaction of another session, which works on the branch of the same run, if any."""
         other = SessionTransaction(self.main)
         if self._branch is not None and self._is_of_run:
-            other.join(self._database, self._branch, self._only_looks)
+            other.join(self._database, self._branch, self._is_read_only)
             other._is_joined = self._is_joined
         return other
 
@@ -132,7 +132,7 @@ class SessionTransaction:
             ConcurrentModificationError: if it has ended.
             CommitStateUnknownError: if it ended while a statement made its change, which may be part of it.
         """
-        if self._only_looks and self._branch is not None and self._branch.attempts.have_ended():
+        if self._is_read_only and self._branch is not None and self._branch.attempts.have_ended():
             raise ConcurrentModificationError("the run was published or dropped", remedy="Leave `--run` out")
         if not self._is_joined or isinstance(statement, (ast.SetSetting, ast.ResetSetting)):
             return
@@ -183,7 +183,7 @@ class SessionTransaction:
         """
         if statement.effect is None or isinstance(statement, (ast.Commit, ast.Unrecognised)):
             return None
-        if self._only_looks and not _is_temporary(statement, namespace):
+        if self._is_read_only and not _is_temporary(statement, namespace):
             raise UnsupportedStatementError(
                 f"{_words(statement)} changes the run, and `silt sql --run` only shows it",
                 remedy=f"Leave `--run` out, and begin with `set {BRANCH_SETTING} = '...'` and the id of the run",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
-from dbt.adapters.silt.engine.commands.spark.failures.remedies import remedy_of
+from dbt.adapters.silt.engine.commands.spark.failures.conditions import remedy_of
 from dbt.adapters.silt.engine.commands.spark.failures.texts import quoted_sql
 from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
 

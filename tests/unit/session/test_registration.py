@@ -15,8 +15,7 @@ from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.errors import RegistrationError
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.warehouse import Warehouse
-from dbt.adapters.silt.registration.hive_metastore import HiveMetastore, RegisteredTable
-from dbt.adapters.silt.registration.registration import Registration, Settled
+from dbt.adapters.silt.session.registration import HiveMetastore, RegisteredTable, Registration, Settled
 from dbt.adapters.silt.session.statement_process import MetastoreEntries
 from tests import derby
 

@@ -1,15 +1,20 @@
-"""Macro API of the operations `silt_rollback` and `silt_history`."""
+"""Macro API of the operations `silt_rollback`, `silt_history` and `silt_register`; registers each written table."""
 
 from __future__ import annotations
 
 import io
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.catalog.names import name_parts
+from dbt.adapters.silt.engine.kernel.errors import RegistrationError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.project_records import ProjectRecords
+from dbt.adapters.silt.runs.node_context import table_of
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.cli import answers, rendering, warehouses
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.records import rollback as rollback_of_runs
     from dbt.adapters.silt.records import run_history
+    from dbt.adapters.silt.session import registration
 else:
     history_command = lazy_module("dbt.adapters.silt.cli.history")
     rendering = lazy_module("dbt.adapters.silt.cli.rendering")
@@ -25,6 +31,9 @@ else:
     warehouses = lazy_module("dbt.adapters.silt.cli.warehouses")
     rollback_of_runs = lazy_module("dbt.adapters.silt.records.rollback")
     run_history = lazy_module("dbt.adapters.silt.records.run_history")
+    registration = lazy_module("dbt.adapters.silt.session.registration")
+
+logger = AdapterLogger("Silt")
 
 
 class RollbackMethods(metaclass=AdapterMeta):
@@ -87,7 +96,62 @@ class RollbackMethods(metaclass=AdapterMeta):
         return warehouses.OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)
 
 
+class RegistrationMethods(metaclass=AdapterMeta):
+    """The part of the adapter that registers tables in a metastore."""
+
+    config: Any
+    connections: SiltConnectionManager
+
+    @property
+    @abstractmethod
+    def _own_database(self) -> str:
+        """The database of a node without a database."""
+
+    def register_own_table(self) -> None:
+        """Registers the table of this thread's node, or removes its entry if a view has replaced it.
+
+        The table is already committed, so a failure is only a warning.
+        """
+        node = self.connections.node.context
+        if self.config.credentials.catalog is None or not self.connections.invocation.writes:
+            return
+        entries = self.connections.registration
+        if entries is None or not node.is_writing_node:
+            return
+        name = table_of(node.node, self._own_database)
+        try:
+            done = entries.settle(name)
+        except RegistrationError as error:
+            others = "" if entries.is_open else "; the same is true of the other tables of this command"
+            logger.warning(f"{name} is built, but not registered{others}: {error}")
+        else:
+            _say(done)
+
+    @available.parse(lambda *_, **__: [])
+    def register_tables(self) -> list[str]:
+        """Registers all tables of the profile's database, and returns a sentence about the result for each name.
+
+        Raises:
+            DbtRuntimeError: if the profile names no metastore, or it cannot be reached.
+        """
+        entries = self.connections.registration
+        if entries is None:
+            raise DbtRuntimeError("The profile names no metastore: set `catalog: hive`")
+        with self.connections.exception_handler("register the tables"):
+            return [str(each) for each in entries.settle_all(self._own_database)]
+
+
 def _text(found: answers.Answer) -> str:
     printed = io.StringIO()
     rendering.show(found, False, printed)
     return printed.getvalue().rstrip()
+
+
+def _say(done: registration.SettledName) -> None:
+    if done.settled is registration.Settled.TAKEN:
+        logger.warning(
+            f"{done}. Drop that entry in the metastore, or give the model another name, "
+            "then run `dbt run-operation silt_register`"
+        )
+    else:
+        logger.debug(f"In the metastore: {done}")

@@ -1,1 +1,0 @@
-"""Registers tables in a metastore, so that other engines find them by name."""
