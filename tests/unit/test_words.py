@@ -146,7 +146,6 @@ ALLOWED: Final = {
     "materializations": Figures(0.3, 0.3, 2.8, 0.0),
     "methods": Figures(0.0, 0.0, 2.5, 0.0),
     "records": Figures(0.0, 0.0, 3.0, 0.0),
-    "registration": Figures(0.0, 0.0, 7.8, 0.0),
     "report": Figures(0.0, 0.0, 2.0, 0.0),
     "runs": Figures(0.0, 0.3, 3.6, 0.0),
     "session": Figures(0.0, 0.3, 3.0, 0.0),

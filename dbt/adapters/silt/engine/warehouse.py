@@ -501,7 +501,7 @@ class Warehouse:
     def parsed(self, text: str) -> Statement:
         """Parses a statement, with quotes interpreted by the session's settings.
 
-        For EXECUTE IMMEDIATE of the session's own, evaluates its expression and parses the result.
+        If it is the session's own EXECUTE IMMEDIATE, evaluates the expression and parses the resulting statement.
 
         Raises:
             StatementSyntaxError, UnsupportedStatementError: as in `sql`.

@@ -29,7 +29,7 @@ from dbt.adapters.silt.session.java_launch import Java, archive_path, find_java
 from dbt.adapters.silt.session.spark import SessionSettings, note_launch, open_session, stop_spark
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"
-"""The environment variable that keeps commands from creating an archive (`off`), or has them do so anywhere (`on`)."""
+"""The environment variable that decides whether commands create an archive: never (`off`) or everywhere (`on`)."""
 
 NOTICE: Final = (
     "When this command ends, Spark's class archive is created in the background, once for this virtual environment: "

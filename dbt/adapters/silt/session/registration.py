@@ -271,7 +271,7 @@ class HiveMetastore:
         return self._jvm.org.apache.hadoop.fs.Path(*parts)
 
     def _uri(self, root: str) -> Any:
-        """Returns the URI of a root. A root that is a URL is a plain name, whose characters are not quoted yet."""
+        """Returns the URI of a root. The characters of a root that is a URL are not quoted yet."""
         return self._path(root).toUri() if is_url(root) else self._jvm.java.net.URI(PurePath(root).as_uri())
 
 

@@ -100,8 +100,8 @@ class Statements:
         """Checks that statements still have the same meaning.
 
         Raises:
-            SparkEndedError: once after Spark has ended, if statements had changed its session: after `use`, the same
-                name would be another table.
+            SparkEndedError: once after Spark has ended, if statements had changed its session: in a new session, the
+                name after a `use` would mean another table.
         """
         ended, self._sessions_ended = self._sessions_ended, self.spark.sessions_ended
         if ended == self._sessions_ended or self._is_plain == self._begins_plain:

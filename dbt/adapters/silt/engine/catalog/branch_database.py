@@ -155,7 +155,7 @@ class BranchDatabase:
         return self._branch.new_log(self._main.new_table(name, replace_view=True))
 
     def dropped_table(self, name: RelationName) -> BranchLog | None:
-        """Returns the table that the branch has dropped, or replaced by a view, and that exists outside of it.
+        """Returns the table that the branch has dropped or replaced by a view, if it exists outside of the branch.
 
         A statement that creates a table of that name replaces the dropped table, whose log outside of the branch goes
         on; `publish_table` then gives it its name again.

@@ -124,7 +124,7 @@ class LogListing:
         return LogSegment(version, checkpoint, commits, tuple(self._compactions(first, version)))
 
     def _compactions(self, first: int, last: int) -> Iterator[Compaction]:
-        """Yields compactions within these versions that do not overlap; of several with the same start, the longest."""
+        """Yields compactions within these versions that do not overlap: the longest for each first version."""
         within = (each for each in self.compactions if first <= each.first < each.last <= last)
         for compaction in sorted(within, key=lambda each: (each.first, -each.last)):
             if compaction.first >= first:

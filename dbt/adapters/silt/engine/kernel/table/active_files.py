@@ -173,7 +173,10 @@ class _Names:
         return cls(pa.array(sorted(paths), pa.string()), pa.array(sorted({path[-_TAIL:] for path in paths})))
 
     def may_be(self, spelled: pa.Array) -> pa.Array:
-        """Returns whether each path may be among these, by its tail: decoding is slow and keeps unquoted tails."""
+        """Returns whether each path may have one of these names.
+
+        Only the ends of the paths are compared: decoding whole paths is slow, and does not change an unquoted end.
+        """
         # The tail may begin in the middle of a quoted character, or of the scheme.
         longer = pc.utf8_slice_codeunits(spelled, start=-_TAIL - len("file:///"))
         tail = pc.utf8_slice_codeunits(longer, start=-_TAIL)

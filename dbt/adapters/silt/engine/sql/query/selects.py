@@ -43,7 +43,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Select:
-    """The part of a SELECT from FROM on.
+    """The part of a SELECT that begins with FROM.
 
     Attributes:
         where: tokens of the condition, ending with an END token.

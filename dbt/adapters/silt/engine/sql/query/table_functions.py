@@ -122,7 +122,7 @@ def _difference(arguments: Cursor) -> Call:
             given[option] = arguments.until(",", what="a version")
     arguments.finished()
     if given.get("as", _UPSERTS) != _UPSERTS or ("as" in given) != bool(keys):
-        raise arguments.error(f"`as => '{_UPSERTS}'` and `key => '...'`, the columns of the key, need each other")
+        raise arguments.error(f"`as => '{_UPSERTS}'` and `key => '<columns>'` must be given together")
     return Call(name, difference=DifferenceCall(given.get("after"), given.get("until"), keys, consumer))
 
 
