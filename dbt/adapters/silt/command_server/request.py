@@ -111,23 +111,6 @@ class Request(NamedTuple):
     streams: tuple[int, ...] = ()
 
 
-def of_this_process(arguments: tuple[str, ...], key: str) -> Request:
-    """Returns a request for a command with everything that this process was started with."""
-    return Request(
-        RUN,
-        key,
-        tuple(map(os.fsencode, arguments)),
-        tuple(sys.path),
-        tuple(name + b"=" + value for name, value in os.environb.items()),
-        _mask(),
-        tuple(each for each in valid_signals() if signal.getsignal(each) is signal.SIG_IGN),
-        tuple(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
-        tuple((each, resource.getrlimit(each)[0]) for each in limits()),
-        tuple(os.sched_getaffinity(0)),
-        tuple(each for each in STANDARD if _is_open(each)),
-    )
-
-
 def valid_signals() -> tuple[int, ...]:
     """Returns the signals that a process can handle or ignore."""
     return tuple(sorted(int(each) for each in signal.valid_signals() if each not in _NOT_SENT))
@@ -226,17 +209,3 @@ def _request(data: bytes) -> Request:
 
 def _numbers(numbers: tuple[int, ...]) -> list[bytes]:
     return [b"%d" % each for each in numbers]
-
-
-def _mask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import resource
+import signal
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -13,12 +16,16 @@ from dbt.adapters.silt.command_server.remote_command import RemoteCommand
 from dbt.adapters.silt.command_server.request import (
     READY,
     REFUSED,
+    RUN,
     STALE,
+    STANDARD,
     START,
-    of_this_process,
+    Request,
+    limits,
     send,
     server_key,
     short_name,
+    valid_signals,
 )
 
 _ATTEMPTS: Final = 3
@@ -73,7 +80,7 @@ def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | N
 
 def _send(command: tuple[str, ...], start: Start) -> socket.socket:
     key = server_key()
-    request = of_this_process(command, key)
+    request = _of_this_process(command, key)
     folder, name = sockets.folder(), short_name(key)
     connection = sockets.connect_or_start(folder, name, lambda listener: start(listener, folder, name))
     connection.settimeout(_ANSWER_SECONDS)
@@ -83,3 +90,34 @@ def _send(command: tuple[str, ...], start: Start) -> socket.socket:
     finally:
         os.close(here)
     return connection
+
+
+def _of_this_process(arguments: tuple[str, ...], key: str) -> Request:
+    """Returns a request for a command with everything that this process was started with."""
+    return Request(
+        RUN,
+        key,
+        tuple(map(os.fsencode, arguments)),
+        tuple(sys.path),
+        tuple(name + b"=" + value for name, value in os.environb.items()),
+        _mask(),
+        tuple(each for each in valid_signals() if signal.getsignal(each) is signal.SIG_IGN),
+        tuple(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+        tuple((each, resource.getrlimit(each)[0]) for each in limits()),
+        tuple(os.sched_getaffinity(0)),
+        tuple(each for each in STANDARD if _is_open(each)),
+    )
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True

@@ -62,7 +62,7 @@ from dbt.adapters.silt.engine.sql.ast import CreateTable, Query, Statement, is_p
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.grammar.session import immediate
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
-from dbt.adapters.silt.engine.statements import damaged_tables, missing_names
+from dbt.adapters.silt.engine.statements import failures
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry, RetryQueue
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written, affected_tables, names_in_use
@@ -396,7 +396,7 @@ class Warehouse:
             >>> warehouse.query("select id from orders where amount > :least", {"least": 5}).collect()
             [Row(id=1)]
         """
-        with missing_names.mapped(self._namespace):
+        with failures.mapped(self._namespace):
             resolved = self._context(WriteSettings()).resolver.query(self._read(text))
             return self._mapping(self.spark.sql(resolved.texts[0], parameters))
 
@@ -412,7 +412,7 @@ class Warehouse:
 
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
         """Returns the rows of several tables and views, by their SQL names, as of the same moment."""
-        with missing_names.mapped(self._namespace):
+        with failures.mapped(self._namespace):
             resolver = self._context(WriteSettings()).resolver
             resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
             return [self._mapping(self.spark.sql(text)) for text in resolved.texts]
@@ -548,7 +548,7 @@ class Warehouse:
             >>> warehouse.schema_of("select id from orders").simpleString()
             'struct<id:bigint>'
         """
-        with missing_names.mapped(self._namespace):
+        with failures.mapped(self._namespace):
             context = self._context(WriteSettings())
             alone = replace(context, resolver=replace(context.resolver, read_history=None))
             return alone.dataframe(self._read(query)).schema
@@ -604,10 +604,10 @@ class Warehouse:
 
     def _mapping(self, rows: DataFrame) -> DataFrame:
         """Returns the rows with mapped errors, which name the table of an unreadable file."""
-        return frames.mapping(rows, partial(damaged_tables.mapped, self._namespace))
+        return frames.mapping(rows, partial(failures.mapped_with_tables, self._namespace))
 
     def _text_of(self, expression: str) -> str:
-        with missing_names.mapped(self._namespace):
+        with failures.mapped(self._namespace):
             value = self._context(WriteSettings()).dataframe(f"select ({expression}\n)").collect()[0][0]
         if not isinstance(value, str):
             found = "null" if value is None else repr(value)

@@ -12,7 +12,7 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtInternalError, DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
-from dbt.adapters.silt.runs.node_context import NodeContext, node_tags
+from dbt.adapters.silt.runs.node_context import NodeContext
 
 if TYPE_CHECKING:
     from dbt_common.events.base_types import EventMsg
@@ -28,6 +28,9 @@ _BEFORE_THE_FIRST_RUN = (
 _CREATORS = ("model", "seed", "snapshot")
 _ON_A_THREAD = "Exception on worker thread. "
 """The prefix that dbt adds to the error of a batch."""
+
+_QUERY_TAGS = ("query_tag", "query_tags")
+"""Configs by which projects for other adapters name a node's statements."""
 
 
 class CurrentNode:
@@ -125,7 +128,7 @@ class CurrentNode:
 
     def begin(self, config: Any) -> None:
         """Notes that the materialization of this thread's node begins, with this configuration."""
-        self.context.tags, self.context.batch_id = node_tags(config), _batch_id(config)
+        self.context.tags, self.context.batch_id = _node_tags(config), _batch_id(config)
 
     def end(self) -> None:
         """Notes that the materialization of this thread's node completed."""
@@ -176,3 +179,12 @@ def _append_to_error(error: BaseException | None, message: str | None) -> None:
 def _batch_id(config: Any) -> str | None:
     batch = getattr(getattr(config, "model", None), "batch", None)
     return batch.id if batch else None
+
+
+def _node_tags(config: Any) -> tuple[str, ...]:
+    """Returns the tags of the node in a configuration that dbt is about to run; empty without a node."""
+    node = getattr(config, "model", None)
+    if node is None:
+        return ()
+    given = (node.config.get(name) for name in _QUERY_TAGS)
+    return (*node.tags, *(str(each) for each in given if each))

@@ -16,15 +16,16 @@ from dbt_common.events.contextvars import get_node_info
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
 from dbt.adapters.silt.engine.sql.query.parts import is_alias
 from dbt.adapters.silt.engine.sql.spans import (
+    Edit,
     Tokens,
     after_group,
     after_name,
     after_sample,
     after_time_travel,
     closings,
+    edited,
 )
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.runs.cut_relation_marks import CTE_PREFIX, MARK, WITHOUT_ROWS

@@ -32,9 +32,6 @@ else:
 
 _WRITING_NODES = frozenset(("model", "seed", "snapshot", "function"))
 
-_QUERY_TAGS = ("query_tag", "query_tags")
-"""Configs by which projects for other adapters name a node's statements."""
-
 
 @dataclass
 class NodeContext:
@@ -167,15 +164,6 @@ def log_of(catalog: Catalog, name: RelationName | None) -> DeltaLog | None:
     """Returns the log of a table, or None if no table has that name."""
     entry = None if name is None else catalog.find(name)
     return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None
-
-
-def node_tags(config: Any) -> tuple[str, ...]:
-    """Returns the tags of the node in a configuration that dbt is about to run; empty without a node."""
-    node = getattr(config, "model", None)
-    if node is None:
-        return ()
-    given = (node.config.get(name) for name in _QUERY_TAGS)
-    return (*node.tags, *(str(each) for each in given if each))
 
 
 def job_tags(texts: Iterable[str | None]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.commands.spark.errors import of_spark
 from dbt.adapters.silt.engine.commands.spark.failures.texts import without_java_stack
 from dbt.adapters.silt.engine.kernel.errors import FilesNotFoundError, SiltError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.printable import lines
-from dbt.adapters.silt.engine.statements import damaged_tables
+from dbt.adapters.silt.engine.statements import failures
 
 
 def as_dbt_error(error: Exception, catalog: Callable[[], Catalog]) -> DbtDatabaseError | None:
@@ -29,7 +29,7 @@ def known_error(error: Exception, catalog: Callable[[], Catalog]) -> SiltError |
     """Returns the engine's error, PySpark's for a wrong call of its methods, or None; see `as_dbt_error`."""
     known = of_spark(error)
     if isinstance(known, TableDamagedError | FilesNotFoundError):
-        known = damaged_tables.named(catalog(), known)
+        known = failures.named(catalog(), known)
     return known if isinstance(known, SiltError | PySparkException) else None
 
 

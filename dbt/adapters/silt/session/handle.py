@@ -160,7 +160,7 @@ class SiltHandle:
         return cursor.response
 
     def cancel(self) -> None:
-        """Stops the running statement and refuses further ones; a stopped statement commits nothing."""
+        """Stops the running statement and refuses further statements; a stopped statement commits nothing."""
         self._cancelled.set()
         threading.Thread(target=self._interrupt, name="silt-cancel", daemon=True).start()
 
@@ -228,7 +228,7 @@ _INTERRUPT_SECONDS = 0.1
 
 
 class SiltCursor:
-    """Runs the statements of SQL text in turn; results are those of the last statement."""
+    """Runs the statements of SQL text in turn; the results are the results of the last statement."""
 
     def __init__(self, handle: SiltHandle) -> None:
         self._handle = handle

@@ -327,7 +327,7 @@ _PARTITIONS_PER_CORE = 8
 
 
 def _local_conf(master: str) -> dict[str, str]:
-    """Returns the settings that are right only if driver and executors are one process on this machine."""
+    """Returns the settings that are right only if driver and executors are the same process on this machine."""
     match = _LOCAL_MASTER.fullmatch(master)
     if match is None:
         return {}

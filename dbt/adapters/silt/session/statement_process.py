@@ -1,4 +1,4 @@
-"""The process that runs the statements of `silt sql` which need Spark: one after the other, in one session.
+"""The process that runs the statements of `silt sql` which need Spark, in order and in the same session.
 
 A request is a line of JSON on the standard input: first the profile, then `{"run": text, "most": rows, "txn": pair,
 "owner": name}` and `{"cancel": true}`. An answer is a line of JSON on the standard output, followed by an Arrow stream

@@ -17,8 +17,7 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
-from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.grammar.session import immediate
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import scanned
 
 
 @dataclass(frozen=True)

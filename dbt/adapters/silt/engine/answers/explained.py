@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.sql.ast import Query
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import scanned
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 
 

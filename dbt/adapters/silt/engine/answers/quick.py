@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, 
 from dbt.adapters.silt.engine.sql.ast import Name, Query, Statement
 from dbt.adapters.silt.engine.sql.conditions.exact import exact_predicate
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, qualified_by
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import scanned
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve import metadata_answers
 from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Aggregate, Question

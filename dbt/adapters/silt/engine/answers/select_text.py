@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.conditions.conditions import Operand
 from dbt.adapters.silt.engine.sql.conditions.predicates import column_path
-from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText
+from dbt.adapters.silt.engine.sql.query.references import ScannedText
 from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
 from dbt.adapters.silt.engine.sql.query.selects import read_select
 from dbt.adapters.silt.engine.sql.spans import Tokens, after_group

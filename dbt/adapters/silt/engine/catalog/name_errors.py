@@ -56,12 +56,3 @@ def nothing(name: RelationName, kind: str) -> RelationNotFoundError:
     """Returns the error for a missing relation of that kind, such as `table or view`."""
     found = FunctionNotFoundError if kind == "function" else RelationNotFoundError
     return found(f"the {kind} does not exist", table=str(name))
-
-
-def not_built(name: RelationName) -> RelationNotFoundError:
-    """Returns the error for a table whose folder exists but whose first commit is missing."""
-    return RelationNotFoundError(
-        "the table is not built yet: the statement that creates it has failed, was interrupted, or is still running",
-        table=str(name),
-        remedy="Build the model, or run the statement that creates it; leftover files in its folder do no harm",
-    )

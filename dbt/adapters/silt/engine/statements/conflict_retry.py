@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
 )
 from dbt.adapters.silt.engine.sql.ast import Statement
-from dbt.adapters.silt.engine.statements import damaged_tables, missing_names
+from dbt.adapters.silt.engine.statements import failures
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.on_table import is_applied
@@ -75,14 +75,14 @@ class ConflictRetry:
             while True:
                 context = context_with(_of_attempt(settings, attempt))
                 try:
-                    with missing_names.mapped(context.namespace, statement):
+                    with failures.mapped(context.namespace, statement):
                         result = route(statement, context)
                 except CommitStateUnknownError:
                     raise
                 except SiltError as error:
                     if attempt > self.attempts or not is_applied(context, statement):
                         if not self._may_run_again(error, statement, context, attempt):
-                            named = damaged_tables.named(context.catalog, error)
+                            named = failures.named(context.catalog, error)
                             if named is error:
                                 raise
                             raise named from error

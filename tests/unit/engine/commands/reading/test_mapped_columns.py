@@ -18,8 +18,7 @@ from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
 from dbt.adapters.silt.engine.commands.tables.create import Definition, create
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
-from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,

@@ -10,8 +10,7 @@ import pytest
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource, clone
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
-from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataFileMissingError,

@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.tables.clone import CloneOptions, CloneSource, clone
 from dbt.adapters.silt.engine.commands.tables.convert import convert
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
-from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, NotATableError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan.min_max import extreme

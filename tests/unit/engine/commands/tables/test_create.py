@@ -8,8 +8,7 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
-from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation
 from dbt.adapters.silt.engine.kernel.errors import (
     CheckViolationError,
     ColumnNotFoundError,

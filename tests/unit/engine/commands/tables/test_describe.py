@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.alter import add_constraint
 from dbt.adapters.silt.engine.commands.tables.create import Definition, create
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation
+from dbt.adapters.silt.engine.commands.target import TableLocation
 from dbt.adapters.silt.engine.kernel.errors import NotATableError
 from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables

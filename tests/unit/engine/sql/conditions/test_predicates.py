@@ -20,8 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, to_predicate
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
-from dbt.adapters.silt.engine.sql.query.references import table_references
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import scanned, table_references
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from tests.unit.engine.sql.sql_fixtures import pairs
 from tests.unit.engine.sql.sql_soup import openings, soups

@@ -12,8 +12,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import UNKNOWN, And, Cons
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
 from dbt.adapters.silt.engine.sql.conditions.pruning import pruning_predicates
-from dbt.adapters.silt.engine.sql.query.references import Reference, table_references
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import Reference, scanned, table_references
 from tests.examples import examples
 
 Row = tuple[int | None, ...]

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError, StatementSyntaxError, UnsupportedStatementError
-from dbt.adapters.silt.engine.sql.query.references import Reference, Replacement, rewrite, table_references
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import Reference, Replacement, rewrite, scanned, table_references
 from tests.unit.engine.sql.sql_fixtures import pairs
 from tests.unit.engine.sql.sql_soup import openings, soups
 

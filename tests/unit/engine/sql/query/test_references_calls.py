@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.sql.query.references import function_calls, rewrite
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import function_calls, rewrite, scanned
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 from tests.unit.engine.sql.sql_fixtures import pairs
 from tests.unit.engine.sql.sql_soup import soups

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.sql.query.edits import Edit
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import scanned
+from dbt.adapters.silt.engine.sql.spans import Edit
 from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment, VirtualRelation
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 

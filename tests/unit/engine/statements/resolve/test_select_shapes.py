@@ -6,8 +6,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
-from dbt.adapters.silt.engine.sql.query.references import table_references
-from dbt.adapters.silt.engine.sql.query.scanned_text import scanned
+from dbt.adapters.silt.engine.sql.query.references import scanned, table_references
 from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Question, questions
 
 SCHEMA = StructType(

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NoSpaceError,
     NotATableError,
     RelationExistsError,
+    RelationNotFoundError,
     SiltError,
     StorageError,
 )
@@ -228,7 +229,7 @@ def no_table(tables: FolderTables, documents: FolderDocuments, name: RelationNam
         is_left = _is_left_by_writes(store, folder)
     except ObjectMissing:
         return name_errors.nothing(name, "table or view")
-    return name_errors.not_built(name) if is_left else _no_tables_folder(store, name)
+    return _not_built(name) if is_left else _no_tables_folder(store, name)
 
 
 def _is_left_by_writes(store: Store, folder: str) -> bool:
@@ -247,4 +248,13 @@ def _no_tables_folder(store: Store, name: RelationName) -> NotATableError:
         f"the folder {store.root}/{layout.table_folder(name)} has no table log",
         table=str(name),
         remedy="Create a table from its files with `convert to delta`, or remove the folder if it is not needed",
+    )
+
+
+def _not_built(name: RelationName) -> RelationNotFoundError:
+    """Returns the error for a table whose folder exists but whose first commit is missing."""
+    return RelationNotFoundError(
+        "the table is not built yet: the statement that creates it has failed, was interrupted, or is still running",
+        table=str(name),
+        remedy="Build the model, or run the statement that creates it; leftover files in its folder do no harm",
     )

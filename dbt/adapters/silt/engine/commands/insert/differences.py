@@ -18,8 +18,14 @@ from dbt.adapters.silt.engine.commands.rows import file_changes
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
-from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.target import (
+    Outcome,
+    TableLocation,
+    Target,
+    WriteSettings,
+    check_mode,
+    ended_domains,
+)
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, MultipleSourceRowsError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import content_schema

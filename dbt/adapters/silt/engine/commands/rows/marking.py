@@ -97,13 +97,6 @@ def finds_rows_by_position(snapshot: Snapshot) -> bool:
     return writes_deletion_vectors(snapshot) or change_data.is_recorded(snapshot)
 
 
-def all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
-    """Returns the positions of all rows of files."""
-    marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
-    sizes = zip(chosen["path"].to_pylist(), file_rows.records(target, chosen), strict=True)
-    return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}
-
-
 def kept(found: DataFrame) -> DataFrame:
     """Keeps the rows to delete, with their positions, so that every read returns the same rows; runs a job.
 

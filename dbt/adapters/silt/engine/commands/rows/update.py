@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+from pyroaring import BitMap64
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -18,6 +19,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, row_ids, set_clause
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
+from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import change_feed, skipping
@@ -100,7 +102,7 @@ def _mark(
     """Deletes the old rows by deletion vectors, or removes their files, and writes the new and the kept rows."""
     if rows.condition is None:
         before = _read(spark, target, rows, candidates)
-        to_delete: Positions = marking.all_positions(target, candidates)
+        to_delete: Positions = _all_positions(target, candidates)
     else:
         found = _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
         before = marking.kept(found).alias(rows.alias)
@@ -161,3 +163,10 @@ def _column(member: StructField, own: Sequence[CastAssignment]) -> str | Column:
         return f"case when {_CHANGED} then {text} else {name} end"
     new = set_clause.with_assignments(F.col(name), own)
     return F.when(F.col(_CHANGED), new).otherwise(F.col(name))
+
+
+def _all_positions(target: Target, chosen: pa.Table) -> dict[str, BitMap64]:
+    """Returns the positions of all rows of files."""
+    marked = deletion_vectors.read_all(target.log.store, chosen, target.name)
+    sizes = zip(chosen["path"].to_pylist(), file_rows.records(target, chosen), strict=True)
+    return {path: marked.get(path, BitMap64()).flip(0, size) for path, size in sizes}

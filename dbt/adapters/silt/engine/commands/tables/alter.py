@@ -17,13 +17,13 @@ from dbt.adapters.silt.engine.commands.tables.metadata_commit import (
     MetadataChange,
     check_rows,
     commit_metadata,
-    with_configuration,
 )
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import constraint_checks
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError, InvalidStatementError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.near_names import nearest
+from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, MODE, is_mapped, mapped
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, constraint_names, key_properties, table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import (
@@ -62,7 +62,7 @@ def set_properties(target: Target, properties: Mapping[str, str], settings: Writ
     stats_columns.check(asked, target.snapshot.schema, target.name)
     kept = {key: value for key, value in asked.items() if not _VERSIONS.fullmatch(key)}
     before = target.snapshot.metadata
-    metadata = with_configuration(before, {**before.configuration, **kept})
+    metadata = _with_configuration(before, {**before.configuration, **kept})
     new_id = target.log.clock.new_id
     metadata = mapped(metadata, before, new_id, target.name)
     if metadata.configuration.get(_ROW_TRACKING) != before.configuration.get(_ROW_TRACKING):
@@ -252,3 +252,9 @@ def _check_condition(spark: SparkSession, target: Target, name: str, condition: 
             f"the condition of the constraint `{name}`, {shown}, is of type {found.simpleString()}, not boolean",
             table=target.name,
         )
+
+
+def _with_configuration(metadata: Metadata, configuration: Mapping[str, str]) -> Metadata:
+    """Returns the metadata with other properties, without the properties that enable a feature by name."""
+    kept = {key: value for key, value in configuration.items() if not key.startswith(FEATURE_PREFIX)}
+    return replace(metadata, configuration=kept)

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.tables import copies, stats_columns
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
-from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files import data_files

@@ -12,8 +12,7 @@ from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import column_type, query_schema
 from dbt.adapters.silt.engine.commands.tables import stats_columns
-from dbt.adapters.silt.engine.commands.tables.table_location import TableLocation, check_mode, ended_domains
-from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings, check_mode, ended_domains
 from dbt.adapters.silt.engine.commands.writing import content, files, generated, numbering
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks

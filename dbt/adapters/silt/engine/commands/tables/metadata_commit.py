@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -18,7 +18,6 @@ from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, needed_features, upgraded
-from dbt.adapters.silt.engine.kernel.table.properties import FEATURE_PREFIX
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 
@@ -75,12 +74,6 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
         files_removed=len(changes.removes),
         attempts=committed.attempts,
     )
-
-
-def with_configuration(metadata: Metadata, configuration: Mapping[str, str]) -> Metadata:
-    """Returns the metadata with other properties, without the properties that enable a feature by name."""
-    kept = {key: value for key, value in configuration.items() if not key.startswith(FEATURE_PREFIX)}
-    return replace(metadata, configuration=kept)
 
 
 def check_rows(spark: SparkSession, target: Target, candidates: pa.Table, checks: Sequence[Check]) -> None:

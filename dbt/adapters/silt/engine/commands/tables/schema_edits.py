@@ -13,7 +13,6 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.table.schema import (
-    CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
     ArrayType,
@@ -27,9 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.text_lengths import (
     declared_type,
     distributed,
     gathered,
-    length_limit,
 )
-from dbt.adapters.silt.engine.kernel.table.type_widening import TYPE_CHANGES
 from dbt.adapters.silt.engine.sql.ast import ColumnChange, Name, NewColumn, Position
 
 
@@ -203,20 +200,6 @@ def moved(schema: StructType, path: Name, position: Position, table: str) -> Str
 def is_same_type(field: StructField, typed: StructField) -> bool:
     """Returns whether the new type of a column is its current type."""
     return _without_inner_details(declared_type(field)) == _without_inner_details(declared_type(typed))
-
-
-def has_room_for(field: StructField, typed: StructField) -> bool:
-    """Returns whether a column's new string type holds all old strings: `varchar(5)` to `varchar(9)` or `string`."""
-    old, new = length_limit(declared_type(field)), length_limit(declared_type(typed))
-    if field.type != typed.type or old is None:
-        return False
-    return new is None or (old[0] == new[0] == "varchar" and old[1] <= new[1])
-
-
-def retyped(field: StructField, typed: StructField) -> StructField:
-    """Returns the column with another type and its length, without recorded type changes: all files use the type."""
-    length = typed.metadata.get(CHAR_VARCHAR_KEY)
-    return replace(field, type=typed.type).with_metadata(**{CHAR_VARCHAR_KEY: length, TYPE_CHANGES: None})
 
 
 def spelled(path: Name) -> str:

@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructField,
     StructType,
 )
-from dbt.adapters.silt.engine.kernel.table.type_widening import was_float
+from dbt.adapters.silt.engine.kernel.table.type_widening import type_changes
 from dbt.adapters.silt.engine.kernel.table.value_order import (
     Decimals,
     Doubles,
@@ -121,7 +121,7 @@ def _resolved(schema: StructType, column: Column) -> list[StructField]:
 
 def _order_in_statistics(field: StructField) -> ValueOrder | None:
     order = _order(field)
-    return WidenedFloats() if isinstance(order, Doubles) and was_float(field) else order
+    return WidenedFloats() if isinstance(order, Doubles) and _was_float(field) else order
 
 
 def _order(field: StructField) -> ValueOrder | None:
@@ -263,3 +263,8 @@ def _excludes_both(bounds: Bounds) -> bool:
     is_negative = pc.fill_null(pc.less(bounds.maximum, 0.0), False)
     has_neither = pc.or_(pc.or_(is_positive, is_negative), pc.invert(bounds.may_be_value))
     return bool(pc.all(has_neither).as_py())
+
+
+def _was_float(field: StructField) -> bool:
+    """Returns whether some files may store the column as `float` although its type is now wider."""
+    return any(getattr(change.from_type, "name", "") == "float" for change in type_changes(field))

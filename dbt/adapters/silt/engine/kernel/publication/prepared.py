@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
-from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import Part
-from dbt.adapters.silt.engine.kernel.publication_marks import MARK, made_by
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddCDCFile,
@@ -108,13 +105,6 @@ class PreparedTable(typing.Protocol):
             StorageError: if the storage failed.
         """
         ...
-
-
-def marked(clock: Clock, publication: int, changes: Changes, info: CommitInfo) -> tuple[Changes, CommitInfo]:
-    """Returns the changes and the `commitInfo` of a commit with the marks of its publication."""
-    mark = SetTransaction(MARK, publication, clock.now_ms())
-    marked_info = replace(info, txn_id=f"{publication}-{clock.new_id()}", extra={**info.extra, **made_by(publication)})
-    return replace(changes, transactions=(*changes.transactions, mark)), marked_info
 
 
 def drops(changes: Changes) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     CommitStateUnknownError,
@@ -21,11 +22,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchChanges, BranchVersions, changes_on
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, NameChange, Status, new_publication
-from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, marked
+from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable, NewTable
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.published_versions import with_published_versions
-from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.publication_marks import MARK, made_by
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation
@@ -217,7 +219,7 @@ def _attempt(
         if each.is_changed:
             _check_files(each)
     publication = new_publication(register.clock)
-    marked_tables = [each.rewritten(partial(marked, register.clock, publication)) for each in newest]
+    marked_tables = [each.rewritten(partial(_marked, register.clock, publication)) for each in newest]
     parts = tuple(each.part(register.location_of(each.log)) for each in marked_tables)
     begun = Begun(publication, register.clock.now_ms(), parts, tuple(names))
     if announce is not None:
@@ -286,3 +288,10 @@ def _check_files(table: PreparedTable) -> None:
 
 def _missing(log: DeltaLog, path: str) -> DataFileMissingError:
     return DataFileMissingError(f"{path}, which the transaction has written, is missing", table=log.name)
+
+
+def _marked(clock: Clock, publication: int, changes: Changes, info: CommitInfo) -> tuple[Changes, CommitInfo]:
+    """Returns the changes and the `commitInfo` of a commit with the marks of its publication."""
+    mark = SetTransaction(MARK, publication, clock.now_ms())
+    marked_info = replace(info, txn_id=f"{publication}-{clock.new_id()}", extra={**info.extra, **made_by(publication)})
+    return replace(changes, transactions=(*changes.transactions, mark)), marked_info

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchVer
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
-from dbt.adapters.silt.engine.kernel.transaction.positions import consumed_table, is_position
+from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
 
 def with_published_versions(
@@ -86,7 +86,7 @@ class _Rewriting:
     def _position(self, position: SetTransaction) -> SetTransaction:
         if not is_position(position.app_id):
             return position
-        table_id = consumed_table(position.app_id)
+        table_id = _consumed_table(position.app_id)
         for name, each in self.names.tables.items():
             if each.versions.table_id == table_id and position.version > each.versions.base:
                 self.names.consumed.add(name)
@@ -128,3 +128,8 @@ class _Rewriting:
             return [each for each in versions if each <= base]
         published = {read.version_of(each) for each in versions}
         return sorted(base if each is None else each for each in published)
+
+
+def _consumed_table(app_id: str) -> str:
+    """Returns the id of the table whose changes a position is in."""
+    return app_id.split(":", 2)[1]

@@ -133,11 +133,6 @@ def readable_by_spark(schema: StructType) -> StructType:
     return map_fields(schema, _with_room)
 
 
-def was_float(field: StructField) -> bool:
-    """Returns whether some files may store the column as `float` although its type is now wider."""
-    return any(getattr(change.from_type, "name", "") == "float" for change in type_changes(field))
-
-
 def _keeps_values(change: TypeChange) -> bool:
     """Returns whether the new type holds every value of the old type."""
     old, new = change.from_type, change.to_type

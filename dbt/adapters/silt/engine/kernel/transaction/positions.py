@@ -55,11 +55,6 @@ def is_position(app_id: str) -> bool:
     return app_id.startswith(f"{_PREFIX}:")
 
 
-def consumed_table(app_id: str) -> str:
-    """Returns the id of the table whose changes a position is in."""
-    return app_id.split(":", 2)[1]
-
-
 def recorded_position(consumer: Snapshot, table_id: str) -> SetTransaction | None:
     """Returns the consumer's position in the changes of a table, under whichever name the table had."""
     found = (each for app_id, each in consumer.transactions.items() if app_id.startswith(f"{_PREFIX}:{table_id}:"))

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import (
     is_suffix,
     predicate,
 )
-from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText
+from dbt.adapters.silt.engine.sql.query.references import ScannedText
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 from dbt.adapters.silt.engine.sql.query.selects import Item, Join, Select, read_select
 from dbt.adapters.silt.engine.sql.spans import Tokens

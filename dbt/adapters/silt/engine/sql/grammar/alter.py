@@ -8,7 +8,6 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
-from dbt.adapters.silt.engine.sql.grammar.ddl import alter_view_query
 from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint, default_value, identity
 from dbt.adapters.silt.engine.sql.spans import starts_query
 
@@ -28,7 +27,7 @@ def _alter(cursor: Cursor) -> ast.Statement | None:
         and kind is ast.ObjectKind.VIEW
         and (cursor.at("AS") or cursor.at("(") or starts_query(cursor.tokens, cursor.at_token))
     ):
-        statement = alter_view_query(cursor, name)
+        statement = _alter_view_query(cursor, name)
     if statement is None and kind is ast.ObjectKind.TABLE:
         statement = _table_action(cursor, name)
     if statement is None:
@@ -201,3 +200,9 @@ _ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, ast.Name], ast.Statement]] 
 
 
 FIRST_WORDS: FirstWords = {"ALTER": _alter}
+
+
+def _alter_view_query(cursor: Cursor, name: tuple[str, ...]) -> ast.Statement:
+    """Parses ALTER VIEW name [AS] query, with the cursor at AS or at the query."""
+    cursor.take("AS")
+    return ast.AlterViewQuery(text=cursor.statement, name=name, query=cursor.rest())

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.mistakes import comma_remedy
-from dbt.adapters.silt.engine.sql.spans import closing, starts_query, starts_query_in_parentheses
-from dbt.adapters.silt.engine.sql.tokens import tokenize
+from dbt.adapters.silt.engine.sql.spans import starts_query_in_parentheses
 
 
 def take_ctes(cursor: Cursor) -> str:
@@ -20,17 +19,6 @@ def take_ctes(cursor: Cursor) -> str:
     cursor.optional_keyword("RECURSIVE")
     cursor.separated(_skip_one)
     return cursor.cut(first, cursor.at_token)
-
-
-def pushed_down(statement: ast.Statement, ctes: str) -> ast.Statement:
-    """Returns the statement with the common table expressions in all of its queries."""
-    if isinstance(statement, (ast.Insert, ast.InsertDirectory)):
-        return replace(statement, query=_with_ctes(ctes, statement.query))
-    if isinstance(statement, ast.Delete | ast.Update | ast.Merge):
-        statement = with_expressions(statement, lambda text: _within(ctes, text))
-    if isinstance(statement, ast.Merge):
-        return replace(statement, source=_source(ctes, statement.source))
-    return statement
 
 
 def _skip_one(cursor: Cursor) -> None:
@@ -43,31 +31,6 @@ def _skip_one(cursor: Cursor) -> None:
         cursor.until("AS", "(", what="a number")
     cursor.take("AS")
     cursor.group()
-
-
-def _with_ctes(ctes: str, query: str) -> str:
-    return f"{ctes} ({query})" if tokenize(query)[0].word == "WITH" else f"{ctes} {query}"
-
-
-def _within(ctes: str, expression: str) -> str:
-    """Returns the expression with the common table expressions in its outermost subqueries."""
-    tokens = tokenize(expression)
-    pieces: list[str] = []
-    done = index = 0
-    while index < len(tokens):
-        if tokens[index].word == "(" and starts_query(tokens, index + 1):
-            last = closing(tokens, index)
-            pieces.append(expression[done : tokens[index].end])
-            pieces.append(_with_ctes(ctes, expression[tokens[index].end : tokens[last].start]))
-            done, index = tokens[last].start, last
-        index += 1
-    return "".join(pieces) + expression[done:]
-
-
-def _source(ctes: str, source: ast.MergeSource) -> ast.MergeSource:
-    """Returns the source as a query, because its name may be a common table expression's."""
-    alias = source.name[-1] if source.alias is None and source.name else source.alias
-    return ast.MergeSource(_with_ctes(ctes, source.query), alias=alias)
 
 
 def changed_keys(cursor: Cursor) -> ast.ChangedKeys:

@@ -91,12 +91,6 @@ def if_not_exists(cursor: Cursor, mode: ast.CreateMode) -> ast.CreateMode:
     return ast.CreateMode.CREATE_IF_NOT_EXISTS if cursor.if_not_exists() else mode
 
 
-def alter_view_query(cursor: Cursor, name: tuple[str, ...]) -> ast.Statement:
-    """Parses ALTER VIEW name [AS] query, with the cursor at AS or at the query."""
-    cursor.take("AS")
-    return ast.AlterViewQuery(text=cursor.statement, name=name, query=cursor.rest())
-
-
 _COMMENTED: Mapping[str, ast.ObjectKind] = {
     "TABLE": ast.ObjectKind.TABLE,
     "VIEW": ast.ObjectKind.VIEW,

@@ -6,14 +6,17 @@ and types as text, so that Spark sees what the user wrote. It does not guess at 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Explain, Name, Query, Statement, Unrecognised
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
 from dbt.adapters.silt.engine.sql.grammar import alter, ddl, dml, insert, maintenance, session, show
-from dbt.adapters.silt.engine.sql.grammar.clauses import pushed_down, take_ctes
+from dbt.adapters.silt.engine.sql.grammar.clauses import take_ctes, with_expressions
 from dbt.adapters.silt.engine.sql.grammar.insert import refuse_multi_insert
+from dbt.adapters.silt.engine.sql.spans import closing, starts_query
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, begins_script, syntax_error, tokenize
 
 
@@ -71,7 +74,7 @@ def _query(cursor: Cursor) -> Statement:
         change = _FAMILIES[cursor.token.word](cursor) if cursor.token.word in _CHANGES else None
         if change is not None:
             cursor.finished()
-            return pushed_down(change, ctes)
+            return _pushed_down(change, ctes)
     refuse_multi_insert(cursor)
     if not cursor.at_end:
         cursor.rest()
@@ -146,3 +149,39 @@ _FAMILIES: FirstWords = {
     **session.FIRST_WORDS,
     **maintenance.FIRST_WORDS,
 }
+
+
+def _pushed_down(statement: ast.Statement, ctes: str) -> ast.Statement:
+    """Returns the statement with the common table expressions in all of its queries."""
+    if isinstance(statement, (ast.Insert, ast.InsertDirectory)):
+        return replace(statement, query=_with_ctes(ctes, statement.query))
+    if isinstance(statement, ast.Delete | ast.Update | ast.Merge):
+        statement = with_expressions(statement, lambda text: _within(ctes, text))
+    if isinstance(statement, ast.Merge):
+        return replace(statement, source=_source(ctes, statement.source))
+    return statement
+
+
+def _with_ctes(ctes: str, query: str) -> str:
+    return f"{ctes} ({query})" if tokenize(query)[0].word == "WITH" else f"{ctes} {query}"
+
+
+def _within(ctes: str, expression: str) -> str:
+    """Returns the expression with the common table expressions in its outermost subqueries."""
+    tokens = tokenize(expression)
+    pieces: list[str] = []
+    done = index = 0
+    while index < len(tokens):
+        if tokens[index].word == "(" and starts_query(tokens, index + 1):
+            last = closing(tokens, index)
+            pieces.append(expression[done : tokens[index].end])
+            pieces.append(_with_ctes(ctes, expression[tokens[index].end : tokens[last].start]))
+            done, index = tokens[last].start, last
+        index += 1
+    return "".join(pieces) + expression[done:]
+
+
+def _source(ctes: str, source: ast.MergeSource) -> ast.MergeSource:
+    """Returns the source as a query, because its name may be a common table expression's."""
+    alias = source.name[-1] if source.alias is None and source.name else source.alias
+    return ast.MergeSource(_with_ctes(ctes, source.query), alias=alias)

@@ -19,8 +19,7 @@ from functools import lru_cache
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.sql.query import table_functions
-from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
-from dbt.adapters.silt.engine.sql.spans import closing
+from dbt.adapters.silt.engine.sql.spans import Edit, closing, edited
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, string_value, tokenize, without_byte_order_marks
 
 

@@ -1,7 +1,8 @@
 """Finds the tables and functions that a query or an expression names, and replaces them.
 
 A scanner over tokens, not a parser: it follows parentheses, FROM lists, joins, WITH and set operations, and skips
-everything else, so that it remains correct for unknown expressions and keeps the text verbatim.
+everything else, so that it remains correct for unknown expressions and keeps the text verbatim. A `ScannedText` is
+scanned only once.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
-from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
-from dbt.adapters.silt.engine.sql.query.scans import Call, Chain, Reference, Scope
+from dbt.adapters.silt.engine.sql.query.scanner import scan
+from dbt.adapters.silt.engine.sql.query.scans import Call, Chain, Reference, Scan, Scope
+from dbt.adapters.silt.engine.sql.spans import Edit, Tokens, edited
+from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 T = TypeVar("T")
 
@@ -32,6 +35,26 @@ class Replacement:
 
     sql: str
     name: Name = ()
+
+
+@dataclass(frozen=True)
+class ScannedText:
+    """The text of a query or an expression, scanned at the first access.
+
+    Raises, from `tokens` and `scan`:
+        StatementSyntaxError: if the text cannot be split into tokens, or quotes a name as a string.
+        UnsupportedStatementError: if IDENTIFIER(...) hides a table's name, or parentheses are nested too deep.
+    """
+
+    sql: str
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return tokenize(self.sql)
+
+    @cached_property
+    def scan(self) -> Scan:
+        return scan(self.sql, self.tokens)
 
 
 def table_references(text: str) -> tuple[Reference, ...]:
@@ -151,3 +174,9 @@ def _longest_match(chain: Chain, named: list[tuple[Name, T]], least: int) -> tup
             if len(name) >= length and tuple(part.lower() for part in name[-length:]) == chain.parts[:length]:
                 return length, thing
     return None
+
+
+@lru_cache(maxsize=256)
+def scanned(sql: str) -> ScannedText:
+    """Returns the cached scan of the text: every statement that reads a view expands it again."""
+    return ScannedText(sql)

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from dbt.adapters.silt.engine.sql.ast import Parameter
+from dbt.adapters.silt.engine.sql.query.references import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.rule_texts import RUNS_CODE, WITH_OPTIONS_THAT_OPEN_FILES, problem
-from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.spans import Tokens, closings
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, syntax_error, tokenize
 

@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.commands.spark import python_function
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationExistsError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import CreateMode
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Parameter
 from dbt.adapters.silt.engine.sql.query.references import function_calls, table_references
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve import function_text
@@ -19,6 +19,8 @@ from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupporte
 
 _NOTHING = Result()
 _EXISTS_REMEDY = "Use `create or replace function`"
+
+_TITLE_WIDTH = 15
 
 
 def _create_function(context: Context, statement: ast.CreateFunction) -> Result:
@@ -54,7 +56,7 @@ def _describe_function(context: Context, statement: ast.DescribeFunction) -> Res
     function = context.namespace.function(statement.name) if statement.name else None
     if function is None:
         return pass_to_spark(context, statement)
-    lines = function_text.description(function, statement.extended)
+    lines = _description(function, statement.extended)
     return context.rows([(line,) for line in lines], "function_desc string")
 
 
@@ -169,3 +171,30 @@ ROUTES: Routes = {
     ast.DropFunction: _drop_function,
     ast.DescribeFunction: _describe_function,
 }
+
+
+def _description(function: Function, extended: bool) -> list[str]:
+    """Returns the lines of DESCRIBE FUNCTION, as Spark writes them."""
+    facts = {
+        "Function": str(function.name),
+        "Type": "TABLE" if (function.returns or "").split("(")[0].strip().lower() == "table" else "SCALAR",
+        "Input": "\n".join(map(_parameter_line, function.parameters)) or "()",
+        "Returns": function.returns,
+    }
+    if extended:
+        certainty = {None: None, True: "true", False: "false"}[function.deterministic]
+        language = None if function.python is None else f"PYTHON, handler {function.python.name}"
+        facts |= {"Comment": function.comment, "Deterministic": certainty, "Language": language}
+        facts["Body"] = function.body
+    return [line for title, text in facts.items() if text is not None for line in _lines(title, text)]
+
+
+def _lines(title: str, text: str) -> list[str]:
+    first, *others = text.split("\n")
+    return [f"{title + ':':{_TITLE_WIDTH}}{first}", *(f"{'':{_TITLE_WIDTH}}{other}" for other in others)]
+
+
+def _parameter_line(parameter: Parameter) -> str:
+    comment = "" if parameter.comment is None else f" '{parameter.comment}'"
+    default = "" if parameter.default is None else f" DEFAULT {parameter.default}"
+    return f"{parameter.name} {parameter.type}{default}{comment}"

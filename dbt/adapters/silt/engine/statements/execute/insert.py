@@ -21,8 +21,7 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import InsertMode
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.clauses import take_ctes
-from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
-from dbt.adapters.silt.engine.sql.spans import Tokens
+from dbt.adapters.silt.engine.sql.spans import Edit, Tokens, edited
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable

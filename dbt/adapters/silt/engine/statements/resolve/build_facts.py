@@ -10,8 +10,8 @@ from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableS
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.reuse.origins import origin_of
-from dbt.adapters.silt.engine.sql.query.edits import Edit, edited
 from dbt.adapters.silt.engine.sql.query.unrepeatable import Unrepeatable, unrepeatable
+from dbt.adapters.silt.engine.sql.spans import Edit, edited
 from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.engine.statements.resolve.expansion import (
     Child,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,9 +15,9 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation
-from dbt.adapters.silt.engine.sql.query.edits import Edit, edited, moved
-from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText, scanned
+from dbt.adapters.silt.engine.sql.query.references import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.scans import Call, Reference
+from dbt.adapters.silt.engine.sql.spans import Edit, edited, moved
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import Bound, Consumer, Options
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
@@ -201,15 +200,6 @@ def distinct(queries: Iterable[ExpandedQuery]) -> list[ExpandedQuery]:
     for query in queries:
         note(query)
     return list(found.values())
-
-
-def occurrences(queries: Sequence[ExpandedQuery]) -> Counter[int]:
-    """Returns how often each text occurs in the queries when all are written out, by the text's `id`."""
-    times = Counter(id(query) for query in queries)
-    for query in reversed(distinct(queries)):
-        for inner in query.inner:
-            times[id(inner)] += times[id(query)]
-    return times
 
 
 def full_name(name: RelationName | None) -> Name:

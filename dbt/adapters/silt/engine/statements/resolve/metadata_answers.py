@@ -34,11 +34,10 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
 )
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, compares_otherwise, predicate, qualified_by
-from dbt.adapters.silt.engine.sql.query.edits import Edit
-from dbt.adapters.silt.engine.sql.query.scanned_text import ScannedText
+from dbt.adapters.silt.engine.sql.query.references import ScannedText
 from dbt.adapters.silt.engine.sql.query.scans import Block, Reference
 from dbt.adapters.silt.engine.sql.query.selects import Item, Select, read_select
-from dbt.adapters.silt.engine.sql.spans import Tokens, after_group
+from dbt.adapters.silt.engine.sql.spans import Edit, Tokens, after_group
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
 Function: TypeAlias = Literal["count", "min", "max"]

@@ -29,8 +29,8 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import (
     Table,
     View,
     VirtualRelation,
+    distinct,
     full_name,
-    occurrences,
 )
 from dbt.adapters.silt.engine.statements.resolve.information_schema import SCHEMA, Listing, ViewColumns
 from dbt.adapters.silt.engine.statements.resolve.reads import Read
@@ -69,7 +69,7 @@ class Renderer:
 
     def queries(self, nodes: Sequence[ExpandedQuery]) -> tuple[str, ...]:
         """Rules out files of the tables in the texts by the texts' own predicates."""
-        self._times.update(occurrences(nodes))
+        self._times.update(_occurrences(nodes))
         return tuple(self._query(node) for node in nodes)
 
     def function(self, called: FunctionCall) -> str:
@@ -166,3 +166,12 @@ def _listed(node: ExpandedQuery) -> Mapping[Reference, Relation]:
         for reference, child in node.children.items()
         if isinstance(child, VirtualRelation) and isinstance(child.source, Listing)
     }
+
+
+def _occurrences(queries: Sequence[ExpandedQuery]) -> Counter[int]:
+    """Returns how often each text occurs in the queries when all are written out, by the text's `id`."""
+    times = Counter(id(query) for query in queries)
+    for query in reversed(distinct(queries)):
+        for inner in query.inner:
+            times[id(inner)] += times[id(query)]
+    return times

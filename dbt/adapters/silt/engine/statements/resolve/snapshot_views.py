@@ -10,6 +10,7 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -28,12 +29,11 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.sql.query.references import ScannedText, rewrite, scanned
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import ChangeRange, Difference
 from dbt.adapters.silt.engine.statements.resolve.function_text import (
-    python_call,
     python_code,
     signature,
-    temporary_function,
 )
 
 _Key: TypeAlias = tuple[str, str, int]
@@ -138,7 +138,7 @@ class SnapshotViews:
             key = (str(function.name), signature(function), repr((body, function.python)))
             if key not in self._functions:
                 label = self._new(f"{function.name}@")
-                self.spark.sql(temporary_function(function, self._sql_body(function, body, label), label))
+                self.spark.sql(_temporary_function(function, self._sql_body(function, body, label), label))
                 self._functions[key] = label
             self._functions.move_to_end(key)
             while len(self._functions) > _KEPT_FUNCTIONS:
@@ -157,7 +157,7 @@ class SnapshotViews:
         if function.python is None:
             return body
         python_function.register(self.spark, python_code(function, function.python), _python_label(label))
-        return python_call(function, _python_label(label))
+        return _python_call(function, _python_label(label))
 
     def _register(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table, fills_missing: bool) -> str:
         label = self._new(f"{log.name}@v{snapshot.version}")
@@ -203,3 +203,31 @@ def _drop_function(spark: SparkSession, label: str) -> None:
 
 def _python_label(label: str) -> str:
     return f"{label}/python"
+
+
+def _temporary_function(function: Function, body: str, label: str) -> str:
+    """Returns the statement that creates a function of the session.
+
+    Args:
+        body: SQL of the function's body, with all names resolved. If it qualifies parameters by the function's name,
+            the label replaces that name.
+        label: identifier of the session function.
+    """
+    name = function.name
+    own = body
+    text = scanned(body)
+    if _qualifies_parameters(function, text):
+        own = rewrite(text, {}, {(name.database, name.schema, name.identifier): label})
+    return f"CREATE OR REPLACE TEMPORARY FUNCTION {quote(label)}{signature(function)} RETURN {own}"
+
+
+def _qualifies_parameters(function: Function, body: ScannedText) -> bool:
+    """Returns whether the body may qualify a parameter by the function's name; otherwise such a name is a column."""
+    names = {parameter.name.lower() for parameter in function.parameters}
+    pairs = (pair for chain in body.scan.chains for pair in pairwise(chain.parts))
+    return any(first == function.name.identifier and second in names for first, second in pairs)
+
+
+def _python_call(function: Function, identifier: str) -> str:
+    """Returns the SQL body of a function that calls a session function with all the parameters in order."""
+    return f"{quote(identifier)}({', '.join(quote(each.name) for each in function.parameters)})"

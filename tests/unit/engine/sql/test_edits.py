@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.sql.query.edits import Edit, edited, moved
+from dbt.adapters.silt.engine.sql.spans import Edit, edited, moved
 
 TEXT = "abcdefghij"
 

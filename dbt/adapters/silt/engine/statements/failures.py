@@ -1,4 +1,4 @@
-"""Suggests similar names for an unknown function, table or view, and Spark's equivalents of functions."""
+"""Completes errors of Spark: names the table of an unreadable data file, and suggests names for unknown objects."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
+    DataFileMissingError,
+    FilesNotFoundError,
     FunctionNotFoundError,
     RelationNotFoundError,
     SchemaNotFoundError,
     SiltError,
+    TableDamagedError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import listed, split_name
+from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.near_names import near_names
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS, NEED_A_UNIT
 from dbt.adapters.silt.engine.sql.mistakes import alias_remedy, lateral_remedy
@@ -133,3 +139,50 @@ def _remedy(namespace: Namespace, name: str) -> str | None:
         return f"In Spark, write {FUNCTIONS[name.lower()]}"
     near = near_names(name, namespace.functions(), similar=_SIMILAR)
     return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else None
+
+
+@contextlib.contextmanager
+def mapped_with_tables(namespace: Namespace) -> Iterator[None]:
+    """Turns Spark's failures into errors of this engine; an error about a data file names the table.
+
+    Args:
+        namespace: namespace of the session in which the statement failed.
+
+    Raises:
+        SiltError: as raised by `failures.mapped`.
+    """
+    try:
+        with mapped(namespace):
+            yield
+    except (TableDamagedError, FilesNotFoundError) as error:
+        known = named(namespace.catalog.for_statement(), error)
+        if known is error:
+            raise
+        raise known from error
+
+
+def named(catalog: Catalog, error: Exception) -> Exception:
+    """Returns the error about a data file with its table, version and remedy, or any other error unchanged.
+
+    The version is the newest version, if it contains the file.
+    """
+    if not isinstance(error, TableDamagedError | FilesNotFoundError):
+        return error
+    if error.table is not None or "path" not in error.details:
+        return error
+    path = decode_path(str(error.details["path"]))
+    name = catalog.table_of_file(path)
+    if name is None:
+        return error
+    if isinstance(error, FilesNotFoundError):
+        error = DataFileMissingError(f"the data file {error.details['path']} is missing", details=error.details)
+    problem, details = error.problem, error.details
+    try:
+        log = catalog.table(name)
+        snapshot = log.snapshot()
+    except SiltError:
+        return type(error)(problem, remedy=error.action, table=str(name), details=details)
+    has_it = any(path.endswith(f"/{decode_path(each)}") for each in snapshot.files["path"].to_pylist())
+    version = snapshot.version if has_it else None
+    whose = type(error)(problem, remedy=error.action, table=log.name, version=version, details=details)
+    return commit_search.with_origin(log, snapshot, whose)
