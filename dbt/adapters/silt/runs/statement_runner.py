@@ -88,16 +88,7 @@ class StatementRunner:
             SiltError: if the warehouse refuses the statement or cannot run it.
         """
         statement = warehouse.parsed(text)
-        if isinstance(statement, Begin):
-            raise UnsupportedStatementError(
-                "dbt's statements are units of work, which are committed one by one, not in a transaction",
-                remedy="Leave `begin` and `commit` out",
-            )
-        if isinstance(statement, SetSetting) and statement.key == BRANCH_SETTING:
-            raise UnsupportedStatementError(
-                f"dbt's statements belong to their own run, so `{BRANCH_SETTING}` cannot be set",
-                remedy="Use `silt sql` for statements on the branch of a run",
-            )
+        _check_is_unit(statement)
         self._invocation.on_statement(statement)
         change = None if own_unit is not None else self._change(warehouse, statement)
         unit = own_unit or self._unit_by_text(text, change)
@@ -109,6 +100,13 @@ class StatementRunner:
         names = () if own_unit is not None else warehouse.names_in_use(statement)
         result = self._execute(warehouse, statement, unit, facts, replace_tables)
         self._changed_names.update(names)
+        response = self._recorded(result, unit, facts)
+        if response.skipped and unit is not None and change is not None:
+            self._explain_skip(warehouse.catalog, response, unit, change.written)
+        return result, response
+
+    def _recorded(self, result: Result, unit: Unit | None, facts: CommitFacts) -> SiltResponse:
+        """Records the commit of a statement, and returns the response."""
         self._node.context.facts = result.facts
         response = SiltResponse.of(result.outcome, unit)
         if unit is not None and unit.build is not None and not response.skipped:
@@ -117,9 +115,7 @@ class StatementRunner:
             self._units.note_done(unit)
         if result.outcome is not None:
             self._recorder.record(response, facts, self._node.context.committed)
-        if response.skipped and unit is not None and change is not None:
-            self._explain_skip(warehouse.catalog, response, unit, change.written)
-        return result, response
+        return response
 
     def take_changed_name(self, name: RelationName) -> bool:
         """Returns whether a statement has created or dropped a relation of that name since the last such call."""
@@ -227,4 +223,18 @@ class StatementRunner:
             node_checksum=(unit.checksum if unit else None) or node.get("node_checksum"),
             code_hash=unit.code_hash if unit else None,
             query_comment=(self._query_comment() or "").strip() or None,
+        )
+
+
+def _check_is_unit(statement: Statement) -> None:
+    """Refuses the statements of transactions, which dbt's units of work cannot be part of."""
+    if isinstance(statement, Begin):
+        raise UnsupportedStatementError(
+            "dbt's statements are units of work, which are committed one by one, not in a transaction",
+            remedy="Leave `begin` and `commit` out",
+        )
+    if isinstance(statement, SetSetting) and statement.key == BRANCH_SETTING:
+        raise UnsupportedStatementError(
+            f"dbt's statements belong to their own run, so `{BRANCH_SETTING}` cannot be set",
+            remedy="Use `silt sql` for statements on the branch of a run",
         )

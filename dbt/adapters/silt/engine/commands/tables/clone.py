@@ -89,12 +89,9 @@ def clone(
     metadata, protocol = _described(location, origin, options)
     check_writable(protocol, log.name, metadata)
     there = None if base is None else base.files
+    written: tuple[Written, ...] = ()
     if options.shallow:
-        all_adds = copies.referred(source.log.store.root, source.snapshot.add_files())
-        for add in all_adds:
-            data_files.check_reach(log.store, decode_path(add.path))
-        adds, removed = _difference(all_adds, there)
-        written: tuple[Written, ...] = ()
+        adds, removed = _difference(_referred(source, log), there)
     else:
         written = (copies.copied(source.log.store, source.snapshot, log, settings.progress),)
         adds, removed = written[0].adds, there
@@ -180,6 +177,14 @@ def _check_mapping_kept(location: TableLocation, source: Snapshot, metadata: Met
             table=location.log.name,
             remedy="Leave `delta.columnMapping.mode` out, and alter the clone afterwards",
         )
+
+
+def _referred(source: CloneSource, log: DeltaLog) -> tuple[AddFile, ...]:
+    """Returns the source's files as a shallow clone refers to them; checks that the clone may refer to each of them."""
+    adds = copies.referred(source.log.store.root, source.snapshot.add_files())
+    for add in adds:
+        data_files.check_reach(log.store, decode_path(add.path))
+    return adds
 
 
 def _difference(adds: tuple[AddFile, ...], there: pa.Table | None) -> tuple[tuple[AddFile, ...], pa.Table | None]:

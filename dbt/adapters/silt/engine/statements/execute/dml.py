@@ -19,8 +19,7 @@ from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, m
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes
-from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
-from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
+from dbt.adapters.silt.engine.statements.steps.on_table import SOURCE_ALIAS, Change, Texts, Verb, change_table, rows_of
 
 
 def _delete(context: Context, statement: ast.Delete) -> Result:
@@ -71,7 +70,7 @@ def _merge(context: Context, statement: ast.Merge) -> Result:
     """Runs MERGE INTO."""
 
     def texts(table: WarehouseTable) -> Texts:
-        outer = qualifiers(table, statement.alias) | _source_qualifiers(context, statement.source)
+        outer = table.long_qualifiers(statement.alias) | _source_qualifiers(context, statement.source)
         return Texts(statement.source.query, expressions(statement), outer)
 
     def run(change: Change) -> Outcome:
@@ -79,7 +78,7 @@ def _merge(context: Context, statement: ast.Merge) -> Result:
         source = context.frame(change.resolved)
         sides = MergeSides(
             change.target.snapshot.schema,
-            target_names=((identifier(change.table, statement.alias),),),
+            target_names=((change.table.qualifier(statement.alias),),),
             source_names=((_source_alias(statement.source),),),
             source_columns=source.columns,
         )
@@ -90,7 +89,7 @@ def _merge(context: Context, statement: ast.Merge) -> Result:
 
 
 def _texts(statement: ast.Delete | ast.Update) -> Callable[[WarehouseTable], Texts]:
-    return lambda table: Texts(expressions=expressions(statement), qualifiers=qualifiers(table, statement.alias))
+    return lambda table: Texts(expressions=expressions(statement), qualifiers=table.long_qualifiers(statement.alias))
 
 
 def _plan(

@@ -27,8 +27,7 @@ from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, m
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.changed_keys import replace_changed_keys
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes
-from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table
-from dbt.adapters.silt.engine.statements.steps.qualifiers import SOURCE_ALIAS, identifier, qualifiers, rows_of
+from dbt.adapters.silt.engine.statements.steps.on_table import SOURCE_ALIAS, Change, Texts, Verb, change_table, rows_of
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -51,7 +50,7 @@ def insert(context: Context, statement: ast.Insert) -> Result:
 
     def texts(table: WarehouseTable) -> Texts:
         expressions = () if condition is None else (condition,)
-        return Texts(statement.query, expressions, qualifiers(table, statement.alias))
+        return Texts(statement.query, expressions, table.long_qualifiers(statement.alias))
 
     def run(change: Change) -> Outcome:
         if statement.mode is InsertMode.REPLACE_CHANGED:
@@ -92,7 +91,7 @@ def _unconditional(
 def _plan(context: Context, pinned: ast.Insert, change: Change, query: DataFrame) -> MergePlan:
     """Returns the plan of REPLACE ON's condition on a row of the table and a row of the query."""
     condition = pinned.condition or ""
-    target_alias, source_alias = identifier(change.table, pinned.alias), pinned.source_alias or SOURCE_ALIAS
+    target_alias, source_alias = change.table.qualifier(pinned.alias), pinned.source_alias or SOURCE_ALIAS
     sides = MergeSides(
         change.target.snapshot.schema, ((target_alias,),), ((source_alias,),), source_columns=query.columns
     )

@@ -27,7 +27,6 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import Change, Texts, Verb, change_table, run_on_table
-from dbt.adapters.silt.engine.statements.steps.qualifiers import identifier, qualifiers
 
 _HOUR_MS = 3_600_000
 _SIZES = "struct<min: bigint, max: bigint, avg: double, totalFiles: bigint, totalSize: bigint>"
@@ -54,8 +53,8 @@ def _optimize(context: Context, statement: ast.Optimize) -> Result:
     def run(table: WarehouseTable) -> Result:
         log, condition = table.log, statement.condition
         if condition is not None:
-            (condition,) = context.resolver.resolve([SqlFragment(condition, qualifiers(table, None))]).texts
-        layout = Layout(identifier(table, None), condition, statement.zorder_by)
+            (condition,) = context.resolver.resolve([SqlFragment(condition, table.long_qualifiers(None))]).texts
+        layout = Layout(table.qualifier(None), condition, statement.zorder_by)
         target = Target(log.name, log, log.snapshot())
         optimized = optimize_command.optimize(context.spark, target, layout, context.settings)
         answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)

@@ -36,6 +36,18 @@ class WarehouseTable:
     log: DeltaLog
     name: RelationName | None
 
+    def qualifier(self, alias: str | None) -> str:
+        """Returns the single identifier by which a command qualifies the table's columns."""
+        if alias is not None:
+            return alias
+        return "__silt_target" if self.name is None else self.name.identifier
+
+    def long_qualifiers(self, alias: str | None) -> dict[Name, str]:
+        """Returns the longer names that may qualify the table's columns -> the identifier that the command uses."""
+        if alias is not None or self.name is None:
+            return {}
+        return {(self.name.database, self.name.schema, self.name.identifier): self.name.identifier}
+
 
 @dataclass(frozen=True)
 class WarehouseView:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import (
     InternalError,
@@ -22,9 +23,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json
+from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
+from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
 from dbt.adapters.silt.engine.sql.mistakes import clause_remedy
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of, portable
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_consumer
@@ -34,6 +38,9 @@ from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
+
+SOURCE_ALIAS = "__silt_source"
+"""Qualifies the columns of a query that has no alias."""
 
 
 def _refuse_nothing(table: str) -> None:
@@ -301,3 +308,13 @@ def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
 def _forget_reads(context: Context, log: DeltaLog) -> None:
     if context.resolver.read_history is not None:
         context.resolver.read_history.forget(log)
+
+
+def rows_of(
+    context: Context, table: WarehouseTable, alias: str | None, condition: str | None, snapshot: Snapshot
+) -> Rows:
+    """Returns the rows that a pinned condition selects, or all rows if it is None."""
+    name = table.qualifier(alias)
+    if condition is None:
+        return Rows(name, None, TRUE)
+    return Rows(name, condition, to_predicate(condition, snapshot.schema, [(name,)], context.resolver.time_zone))
