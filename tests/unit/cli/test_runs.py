@@ -16,10 +16,9 @@ from dbt.adapters.silt.cli.runs import answer
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.records.command_result import CommandResult, Ending
+from dbt.adapters.silt.records.command_result import CommandResult, Ending, KeptResults
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.known_runs import known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import histories, runs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.records.kept_results import COMMANDS, FOLDER, KeptResults
+from dbt.adapters.silt.records.command_result import COMMANDS, FOLDER, KeptResults
 
 
 def test_only_the_fields_of_a_timeline_are_kept(tmp_path: Path) -> None:

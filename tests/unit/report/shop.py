@@ -15,10 +15,9 @@ from typing import Any
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.records.command_result import CommandResult, Ending
+from dbt.adapters.silt.records.command_result import CommandResult, Ending, KeptResults
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.report.document import Source, document
 from tests.unit.cli.house import House, rows

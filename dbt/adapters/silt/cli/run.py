@@ -13,9 +13,8 @@ from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.runs import add_check, failed_check, report_problems, result_json, result_text
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
-from dbt.adapters.silt.records.command_result import COUNTED
+from dbt.adapters.silt.records.command_result import COUNTED, KeptResults
 from dbt.adapters.silt.records.journal import JournalEntry
-from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.known_runs import KnownRun, find_run, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import LoggedCommit, Run, TableHistory, histories, runs

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.records.kept_results import KeptResults
+from dbt.adapters.silt.records.command_result import KeptResults
 from dbt.adapters.silt.records.project_records import ProjectRecords
 
 MANIFEST: Final = "manifest.json"

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dbt.adapters.silt.records.kept_results import KeptResults
+from dbt.adapters.silt.records.command_result import KeptResults
 from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_registry import RunEntry

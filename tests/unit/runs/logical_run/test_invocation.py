@@ -22,9 +22,8 @@ from dbt_common.invocation import get_invocation_id, reset_invocation_id
 from dbt import selected_resources
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
-from dbt.adapters.silt.records.command_result import CommandResult, Ending
+from dbt.adapters.silt.records.command_result import CommandResult, Ending, KeptResults
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 

@@ -20,13 +20,13 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.records.command_result import (
     RESULTS_FILE,
     CommandResult,
+    KeptResults,
     is_failed,
     node_name,
     replace_results,
     results_of_command,
 )
 from dbt.adapters.silt.records.journal import CommitJournal
-from dbt.adapters.silt.records.kept_results import KeptResults
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
 
 logger = AdapterLogger("Silt")
