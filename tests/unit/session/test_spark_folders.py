@@ -13,7 +13,7 @@ import pytest
 
 from dbt.adapters.silt.session import local_spark
 
-HOLDS = "from dbt.adapters.silt.session import temporary; print(temporary.make(), flush=True); input()"
+HOLDS = "from dbt.adapters.silt.session import local_spark; print(local_spark.make(), flush=True); input()"
 
 
 @pytest.fixture
