@@ -1,1 +1,1 @@
-"""Defines the methods of `adapter` that dbt's macros call: one mixin for each kind of caller."""
+"""Defines the methods of `adapter` that macros of dbt call: a mixin for each kind of caller."""

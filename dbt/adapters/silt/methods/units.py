@@ -184,7 +184,7 @@ class UnitMethods(metaclass=AdapterMeta):
         """Decides whether a run would reuse a node, from the present states of its inputs; nothing is built.
 
         Args:
-            may_clone: whether the inputs are those of a run, so that another target's table can be looked for.
+            may_clone: whether the inputs are the inputs of a run, so that another target's table can be looked for.
         """
         if not reuse.is_reusable(model, self.config.credentials.reuse):
             return reuse_decision.Built((f"it has no `reuse: {reuse.UNCHANGED}`",))
