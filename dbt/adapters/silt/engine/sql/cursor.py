@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql.ast import Name, PartitionValue, Statement, TimeTravel
-from dbt.adapters.silt.engine.sql.spans import after_time_travel, closing
+from dbt.adapters.silt.engine.sql.spans import after_time_travel, closing, is_column_name
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, double_quotes_remedy, string_value, syntax_error
 
 T = TypeVar("T")
@@ -175,25 +175,36 @@ class Cursor:
     def until(self, *stops: str, what: str = "an expression") -> str:
         """Returns the text up to the next of these words outside of parentheses, brackets and CASE ... END."""
         first = self.at_token
-        depth = 0
+        opened: list[str] = []
         while not self.at_end:
-            word, before = self.token.word, self.tokens[self.at_token - 1].word if self.at_token > first else ""
-            if before == ".":
-                pass
-            elif depth == 0 and word in stops:
+            if not opened and self.token.word in stops and not self._follows_dot(first):
                 break
-            elif word in _OPENING:
-                depth += 1
-            elif word in _CLOSING and (depth or word != "END"):
-                depth -= 1
-                if depth < 0:
-                    raise self.error("this parenthesis was never opened")
+            if not self._follows_dot(first):
+                self._nest(opened)
             self.at_token += 1
         if self.at_token == first:
             raise self.expected(f"{what}")
-        if depth and self.at_end:
+        if opened and self.at_end:
             raise self.error("a parenthesis or CASE is not closed")
         return self.cut(first, self.at_token)
+
+    def _follows_dot(self, first: int) -> bool:
+        return self.at_token > first and self.tokens[self.at_token - 1].word == "."
+
+    def _nest(self, opened: list[str]) -> None:
+        """Adds an opening token to the open parentheses, brackets and CASEs; a closing token removes the last of them.
+
+        END without a CASE to close is a name, as in max(end).
+        """
+        word = self.token.word
+        if word in ("(", "[") or (word == "CASE" and not is_column_name(self.tokens, self.at_token)):
+            opened.append(word)
+        elif word == "END" and opened[-1:] == ["CASE"]:
+            opened.pop()
+        elif word in (")", "]"):
+            if not opened:
+                raise self.error("this parenthesis was never opened")
+            opened.pop()
 
     def rest(self, what: str = "a query") -> str:
         """Returns all the remaining text."""
@@ -279,8 +290,6 @@ class Cursor:
 
 
 _STRINGS = (Kind.STRING, Kind.DOUBLE_QUOTED)
-_OPENING = frozenset(("(", "[", "CASE"))
-_CLOSING = frozenset((")", "]", "END"))
 
 
 def _partition_value(cursor: Cursor) -> PartitionValue:

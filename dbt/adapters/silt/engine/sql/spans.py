@@ -62,7 +62,8 @@ def starts_query(tokens: Tokens, at: int) -> bool:
     if following.kind is Kind.SYMBOL:
         return following.word in _AFTER_START[word]
     if word in ("SELECT", "VALUES"):
-        return following.kind is not Kind.END and following.word not in _OPERATORS
+        is_operator = following.word in _OPERATORS and not (word == "SELECT" and is_column_name(tokens, at + 1))
+        return following.kind is not Kind.END and not is_operator
     return following.is_identifier and following.word not in _OPERATORS
 
 
@@ -73,6 +74,19 @@ def starts_query_in_parentheses(tokens: Tokens, at: int) -> bool:
     return starts_query(tokens, at)
 
 
+def is_column_name(tokens: Tokens, at: int) -> bool:
+    """Returns whether this keyword is a column's name, which Spark does not require to be quoted.
+
+    A comma, a closing parenthesis, AS, a comparison or a clause may follow the name, but not the keyword.
+    """
+    following = tokens[at + 1]
+    is_end = tokens[at].word == "END" and following.kind is Kind.SYMBOL and following.word not in ("(", ".")
+    return is_end or following.kind is Kind.END or following.word in _AFTER_COLUMN
+
+
+_AFTER_COLUMN = frozenset((",", ")", "]", "=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">=")) | frozenset(
+    ("FROM", "AS", "IS", "HAVING")
+)
 _AFTER_START = {
     "SELECT": frozenset("(*-+~!:?"),
     "WITH": frozenset(""),

@@ -27,8 +27,10 @@ from tests.unit.engine.sql.sql_fixtures import pairs
         ("select from_avro(a, '\"int\"', options => map('avroSchemaUrl', '/x'))", "options of the function"),
         ("select '${env:HOME}'", "a variable"),
         ("select 1 -- ${spark.app.name}", "a variable"),
-        ("select end, value from text.`/etc/x` as t(end)", "`select` as a name"),
-        ("select (select in from text.`/etc/x` as t(in))", "`select` as a name"),
+        ("select like - 1 from text.`/etc/x` as t(like)", "`select` as a name"),
+        ("select (select in + 1 from text.`/etc/x` as t(in))", "`select` as a name"),
+        ("select as from text.`/etc/x` as t(as)", "the path"),
+        ("select 1 from is, text.`/etc/x`", "the path"),
         ("select 1 where (values end union all table text.`/etc/x`)", "the path"),
     ],
 )
@@ -57,6 +59,7 @@ def test_unbalanced_parentheses_are_refused(text: str) -> None:
         "from t select a union all (select b from u) order by 1",
         "select * from ((select 1) union select 2) join (t join u using (id)) using (id)",
         "a + (select max(b) from t)",
+        "select end, value from t union all select in, from from t",
     ],
 )
 def test_ordinary_texts_are_allowed(text: str) -> None:

@@ -111,8 +111,12 @@ def _is_boolean(tokens: Sequence[Token]) -> bool:
 
 def _depths(tokens: Sequence[Token]) -> list[int]:
     """Returns the nesting depth of each token in brackets and CASEs; openers count as inside, closers as outside."""
-    depths, depth = [], 0
+    depths: list[int] = []
+    opened: list[str] = []
     for token in tokens:
-        depth += (token.word in _OPEN) - (token.word in _CLOSE)
-        depths.append(depth)
+        if token.word in _OPEN:
+            opened.append(token.word)
+        elif opened and (token.word != "END" or opened[-1] == "CASE") and token.word in _CLOSE:
+            opened.pop()  # END without a CASE is a name
+        depths.append(len(opened))
     return depths

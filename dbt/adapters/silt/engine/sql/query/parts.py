@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbt.adapters.silt.engine.sql.spans import Tokens
+from dbt.adapters.silt.engine.sql.spans import Tokens, is_column_name
 from dbt.adapters.silt.engine.sql.tokens import Kind
 
 _CLAUSES = frozenset("SELECT WHERE HAVING LIMIT OFFSET WINDOW QUALIFY MAP REDUCE |>".split())
@@ -58,6 +58,7 @@ def part_at(tokens: Tokens, at: int) -> Part | None:
     if word == "LATERAL" and following == "VIEW":
         return Part(word, at, at + 2)
     is_name = (word in _CLAUSES_WITH_BY and following != "BY") or _is_distinct_from(tokens, at)
+    is_name = is_name or (word == "FROM" and is_column_name(tokens, at))
     return Part(word, at, at + 1) if word in _PARTS and not is_name else None
 
 
@@ -76,7 +77,7 @@ def _join(tokens: Tokens, at: int) -> Part | None:
     first = at
     while tokens[first].word in _BEFORE_JOIN:
         first += 1
-    if tokens[first].word != "JOIN":
+    if tokens[first].word != "JOIN" or is_column_name(tokens, first):
         return None
     return Part(" ".join(token.word for token in tokens[at : first + 1]), at, first + 1)
 
