@@ -236,6 +236,12 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             files = self._on_files(relation)
             return [] if files is None else self._columns_of_query(f"select * from {files.render()}")
 
+    def get_missing_columns(self, from_relation: SiltRelation, to_relation: SiltRelation) -> list[SiltColumn]:
+        """Returns the columns of a relation that another relation lacks; the case of names does not matter."""
+        known = {each.name.lower() for each in self.get_columns_in_relation(to_relation)}
+        missing = super().get_missing_columns(from_relation, to_relation)
+        return [each for each in missing if each.name.lower() not in known]
+
     @available.parse(lambda *_, **__: [])
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """Returns the columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
