@@ -244,8 +244,8 @@ for _ in preparation.steps():
     pass
 print(sorted(seen))
 """
-_READ_WITHOUT_EFFECT = {"PATH", "DBT_TEST_BINARY_SERIALIZATION"}
-"""Read again when they are needed."""
+_READ_WITHOUT_EFFECT = {"PATH", "DBT_TEST_BINARY_SERIALIZATION", "GOTOBLAS_MAIN_FREE"}
+"""Read again when they are needed, or only by the matrices of numpy."""
 
 
 @pytest.mark.long

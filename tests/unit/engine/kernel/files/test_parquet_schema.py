@@ -31,6 +31,16 @@ def type_of(kind: pa.DataType, **options: Any) -> str:
     return field.type.name  # type: ignore[union-attr]
 
 
+OF_NEWER_ARROW: list[tuple[pa.DataType, str]] = []
+if hasattr(pa, "json_"):  # pyarrow writes these since version 19
+    OF_NEWER_ARROW = [
+        (pa.string_view(), "string"),
+        (pa.binary_view(), "binary"),
+        (pa.json_(), "string"),
+        (pa.decimal32(9, 2), "decimal(9,2)"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -54,11 +64,8 @@ def type_of(kind: pa.DataType, **options: Any) -> str:
         (pa.timestamp("ms", "UTC"), "timestamp"),
         (pa.timestamp("us"), "timestamp_ntz"),
         (pa.dictionary(pa.int32(), pa.string()), "string"),
-        (pa.string_view(), "string"),
-        (pa.binary_view(), "binary"),
-        (pa.json_(), "string"),
-        (pa.decimal32(9, 2), "decimal(9,2)"),
         (pa.decimal256(38, 2), "decimal(38,2)"),
+        *OF_NEWER_ARROW,
     ],
     ids=str,
 )
@@ -177,7 +184,9 @@ def test_an_unsupported_duckdb_type_is_named_at_every_level(tmp_path: Path, sql:
 @pytest.mark.parametrize("sql", ["1::variant", "{'a': 1, 'b': 'x'}::variant", "[1, 2]::variant"])
 def test_a_variant_of_another_writer_is_not_taken_for_a_struct_of_bytes(tmp_path: Path, sql: str) -> None:
     duckdb.sql(f"copy (select 1 as id, {sql} as v) to '{tmp_path}/f.parquet' (format parquet)")
-    with pytest.raises(TypeMismatchError, match=r"the column `v` has the Parquet type VARIANT"):
+    # Before version 21, pyarrow does not read such a file at all.
+    refused = r"the column `v` has the Parquet type VARIANT|LogicalType that is not recognized"
+    with pytest.raises((TypeMismatchError, OSError), match=refused):
         of_footer(pq.read_metadata(tmp_path / "f.parquet"))
 
 
