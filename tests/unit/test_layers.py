@@ -291,6 +291,26 @@ def test_modules_that_need_neither_spark_nor_dbt_import_without_them() -> None:
     assert set(run.stdout.split()) == expected | {"blocked"}
 
 
+# Modules that a command loads only when it needs them, by the module with which it begins.
+LOADED_LATER = {
+    "impl": (
+        *("numpy", "pyarrow", "pyspark", "rich"),
+        *(f"{PACKAGE}.{name}" for name in ("engine.catalog.catalog", "engine.sql.grammar.parse", "runs.agate_tables")),
+    ),
+    "cli.main": ("agate", "jinja2", "pyarrow", "pyspark", "rich", "yaml"),
+    "session.statement_process": ("dbt.cli.main", "rich"),
+}
+
+
+@pytest.mark.parametrize("module", LOADED_LATER)
+def test_the_start_of_a_command_loads_no_module_that_it_may_not_need(module: str) -> None:
+    code = f"import sys, {PACKAGE}.{module}; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert set(LOADED_LATER[module]) & set(run.stdout.split()) == set(), "import it by `lazy_module`"
+
+
 FOLDERS = sorted({file.parent for name in ("dbt", "tests", "benchmarks") for file in (ROOT / name).rglob("*.py")})
 
 
