@@ -256,6 +256,18 @@ def test_the_run_id_may_be_abbreviated(house: House, silt: Silt, as_json: AsJson
     assert (count(made), made.snapshot().version) == (15, 1)
     assert silt("rollback", "night-2026-03-02", "--dry-run").startswith("run night-2026-03-02: would be rolled back")
     silt("rollback", "night-2026-03-02")
-    house.running("day").append(made, rows(20, 5))
-    assert as_json("rollback", "d")["run_id"] == "day"
+    house.running("daytime").append(made, rows(20, 5))
+    for command in ("rollback", "run", "drop-run"):
+        silt(command, "day", code=2)
+    assert count(made) == 15
+    assert as_json("rollback", "dayt")["run_id"] == "daytime"
     assert count(made) == 10
+
+
+def test_an_unknown_run_is_an_error_that_names_the_similar_run(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    house.running("tuesday").create("main.orders", rows(0, 10))
+    for command in ("rollback", "run"):
+        assert main([command, "tuesdy", "--warehouse", str(house.folder)]) == 2
+    assert capsys.readouterr().err.count("Did you mean `tuesday`? `silt runs` shows all runs.") == 2

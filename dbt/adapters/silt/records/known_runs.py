@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from dbt.adapters.silt.engine.catalog.run_branches import check_length
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
+from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED, RunEntry
@@ -111,14 +113,22 @@ def known_runs(made: Iterable[Run], records: ProjectRecords, target: str | None 
 
 
 def find_run(text: str, made: Sequence[KnownRun]) -> KnownRun | None:
-    """Finds a run by its id, by the id of its commands, or by the beginning of its id; None if no run matches.
+    """Finds a run by the id, by the id of a command, or by the beginning of the id; None if no run matches.
 
     Raises:
-        RunNotFoundError: if several runs match.
+        RunNotFoundError: if several runs match, or the beginning is too short to be meant.
     """
     exact = [each for each in made if each.run_id == text] or [each for each in made if text in each.invocations]
     found = exact or [each for each in made if text and each.run_id.startswith(text)]
     if len(found) > 1:
         ids = ", ".join(each.run_id for each in found[:5])
         raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
+    if found and not exact:
+        check_length(text)
     return found[0] if found else None
+
+
+def similar_run(text: str, made: Iterable[KnownRun]) -> str | None:
+    """Returns the remedy that names the run with the most similar id, if an id is similar."""
+    near = nearest(text, [each.run_id for each in made])
+    return None if near is None else f"Did you mean `{near}`? `silt runs` shows all runs"

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import JournalEntry
-from dbt.adapters.silt.records.known_runs import find_run, known_runs
+from dbt.adapters.silt.records.known_runs import find_run, known_runs, similar_run
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import TableHistory, histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
@@ -95,7 +95,10 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     scope, settings = scope_of(run_id), request.settings()
     findings = rollback_plan.find(catalog, searched, scope)
     if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
-        raise RunNotFoundError(f"no table of this warehouse has a commit of a run `{run_id}`")
+        raise RunNotFoundError(
+            f"no table of this warehouse has a commit of a run `{run_id}`",
+            remedy=similar_run(run_id, known_runs(runs(found), records)),
+        )
     if request.dry_run:
         rollback.check(findings, settings)
         done = rollback.planned(findings, settings)
@@ -120,7 +123,7 @@ def with_full_id(catalog: Catalog, request: RollbackRequest, records: ProjectRec
     """Returns the request with the full id of its run; a request may contain only the beginning of an id.
 
     Raises:
-        RunNotFoundError: if the ids of several runs begin like this.
+        RunNotFoundError: if the ids of several runs begin like this, or the beginning is too short.
     """
     if any(each.run_id == request.run_id for each in records.commands):
         return request

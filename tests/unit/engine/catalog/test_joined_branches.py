@@ -50,7 +50,7 @@ def test_what_a_session_has_changed_is_published_with_the_run(store: Store) -> N
     catalog, other = opened(store), opened(store, 1)
     run, branch = runs(catalog).open(RUN)
     append(catalog.on_branch("silt", branch).table(KEPT), "of-the-run")
-    joined = runs(other).join("run")
+    joined = runs(other).join("run-")
     beside = other.on_branch("silt", joined)
     append(beside.table(KEPT), "beside")
     create(beside, NEW, "new")

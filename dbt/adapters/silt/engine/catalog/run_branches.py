@@ -37,7 +37,20 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResu
 _logger = logging.getLogger(__name__)
 
 _RUNS: Final = f"{FOLDER}/runs"
+_SHORTEST: Final = 4
 _SHOWN: Final = 5
+
+
+def check_length(text: str) -> None:
+    """Checks that the beginning of a run's id is long enough to be meant: the run may be undone by it.
+
+    Raises:
+        RunNotFoundError: if it is shorter.
+    """
+    if len(text) < _SHORTEST:
+        raise RunNotFoundError(
+            f"`{text}` is too short for the beginning of a run's id", remedy=f"Type at least {_SHORTEST} characters"
+        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ class RunBranches:
         """Returns the run that is not published, by its id or the beginning of its id.
 
         Raises:
-            RunNotFoundError: if no run or several runs match.
+            RunNotFoundError: if no run or several runs match, or the beginning is too short to be meant.
             StorageError: if the storage failed.
         """
         known = self.all()
@@ -96,6 +109,8 @@ class RunBranches:
             each for each in known if text and each.run_id.startswith(text)
         ]
         if len(found) == 1:
+            if found[0].run_id != text:
+                check_length(text)
             return found[0]
         if found:
             ids = ", ".join(f"{each.run_id} (target {each.target})" for each in found[:_SHOWN])
