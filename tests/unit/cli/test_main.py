@@ -151,6 +151,17 @@ def test_an_interrupt_while_the_command_is_loaded_prints_nothing(
     assert capsys.readouterr() == ("", "")
 
 
+def test_an_interrupt_before_the_command_server_takes_dbts_command_prints_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dbt.adapters.silt.command_server.client.main", interrupted)
+    assert main(["dbt", "build"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
 def test_an_interrupt_ends_with_exit_code_130(filled: House, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

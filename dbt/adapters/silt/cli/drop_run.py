@@ -18,7 +18,9 @@ after its publication had run, it drops these statements."""
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "drop-run", "drop a run that is not published", _DESCRIPTION)
-    parser.add_argument("run", metavar="ID", help="the run's id, as `silt runs` shows it, or a prefix of it")
+    parser.add_argument(
+        "run", metavar="ID", help="the run's id, as `silt runs` shows it, or at least 4 characters of its beginning"
+    )
 
 
 def run(arguments: Namespace) -> int:

@@ -56,7 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if argv is None else argv
     if given[:1] == [DBT]:
-        return client.main(given[1:])
+        try:
+            return client.main(given[1:])
+        except KeyboardInterrupt:
+            # No dbt has begun: the command server was about to take the command.
+            return INTERRUPTED
     if given == [client.STATEMENTS]:
         return client.run_statements()
     if argv is None:

@@ -27,7 +27,9 @@ left to the time after its publication. For a run that was published before all 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "publish", "publish a run that is held", _DESCRIPTION)
-    parser.add_argument("run", metavar="ID", help="the run's id, as `silt runs` shows it, or a prefix of it")
+    parser.add_argument(
+        "run", metavar="ID", help="the run's id, as `silt runs` shows it, or at least 4 characters of its beginning"
+    )
 
 
 def run(arguments: Namespace) -> int:

@@ -38,7 +38,9 @@ replaced by a view are not restored."""
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "rollback", "undo a run", _DESCRIPTION)
-    parser.add_argument("run", metavar="ID", help="a run's id, as `silt runs` shows it, or a prefix of it")
+    parser.add_argument(
+        "run", metavar="ID", help="a run's id, as `silt runs` shows it, or at least 4 characters of its beginning"
+    )
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, and change nothing")
     parser.add_argument(
         "--discard-later-commits",
