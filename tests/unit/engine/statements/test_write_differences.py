@@ -18,7 +18,9 @@ from tests.unit.engine.house import House
 MARKED = "tblproperties('delta.enableDeletionVectors' = 'true')"
 RECORDED = "tblproperties('delta.enableChangeDataFeed' = 'true')"
 MAPPED = "tblproperties('delta.columnMapping.mode' = 'name', 'delta.enableChangeDataFeed' = 'true')"
-HOWEVER_WRITTEN = pytest.mark.parametrize("properties", ["", MARKED, RECORDED, MAPPED, "partitioned by (name)"])
+TRACKED = "tblproperties('delta.enableRowTracking' = 'true')"
+LAYOUTS = ["", MARKED, RECORDED, MAPPED, TRACKED, "partitioned by (name)"]
+HOWEVER_WRITTEN = pytest.mark.parametrize("properties", LAYOUTS)
 ROWS = "select * from values (1, 'a'), (2, 'b'), (null, null) as x(id, name)"
 
 

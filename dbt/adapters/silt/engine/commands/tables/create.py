@@ -38,7 +38,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
-from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled, with_same_columns
 from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode, IdentityClause
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
@@ -129,7 +129,8 @@ def described(location: TableLocation, definition: Definition, query: DataFrame 
         description=definition.comment or None,
         created_time=clock.now_ms(),
     )
-    described = described if base is None else succeeding(described, base.metadata)
+    if base is not None:
+        described = with_same_columns(succeeding(described, base.metadata), base.metadata)
     metadata = enabled(mapped(described, None, clock.new_id, name), (), clock.new_id, name)
     if base is None:
         return metadata, protocol_for(schema, asked)

@@ -135,6 +135,17 @@ def enabled(metadata: Metadata, files: Iterable[AddFile], new_id: Callable[[], s
     return replace(metadata, configuration={**metadata.configuration, **missing})
 
 
+def with_same_columns(metadata: Metadata, before: Metadata) -> Metadata:
+    """Returns the metadata of a table that replaces another, with the same names for the columns of materialised ids.
+
+    With other names, the table would have other properties although no statement has changed them.
+    """
+    if not TableProperties(metadata.configuration).enable_row_tracking:
+        return metadata
+    names = {key: value for key, value in before.configuration.items() if key in COLUMN_NAMES}
+    return replace(metadata, configuration={**names, **metadata.configuration})
+
+
 def _num_records(add: AddFile) -> int:
     """Returns the number of rows in the file, including rows that its deletion vector deletes."""
     recorded = stats_json.record_count(add.stats)
