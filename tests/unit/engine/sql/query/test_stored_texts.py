@@ -32,6 +32,11 @@ from tests.unit.engine.sql.sql_fixtures import pairs
         ("select as from text.`/etc/x` as t(as)", "the path"),
         ("select 1 from is, text.`/etc/x`", "the path"),
         ("select 1 where (values end union all table text.`/etc/x`)", "the path"),
+        ("select * from as, jdbc.`x` with (url = 'jdbc:x:', dbtable = 't')", "the path"),
+        ("select a from t having, jdbc.x", "the path"),
+        ("select * from (lateral join jdbc.x)", "the path"),
+        ("select jdbc.a from u as jdbc cross join (select * from t limit, jdbc.x)", "the path"),
+        ("select as from as join `org.x.Y`.z", "the path"),
     ],
 )
 def test_a_text_that_runs_code_or_hides_the_tables_it_reads_is_forbidden(text: str, found: str) -> None:
@@ -55,6 +60,8 @@ def test_unbalanced_parentheses_are_refused(text: str) -> None:
         "select '${', '$', '{a}', '$1' from t",
         "select text.`a`, json.name, extract(year from text.day) from t as text, u as json",
         "select (values is null), trim(from x) from t",
+        "select *, json.a, case when json.b then 1 end from t as json left join text on json.c = text.d limit 3",
+        "select -json.a from (select end from t) as json where json.b between 1 and 2 order by json.c",
         "table main.t",
         "from t select a union all (select b from u) order by 1",
         "select * from ((select 1) union select 2) join (t join u using (id)) using (id)",

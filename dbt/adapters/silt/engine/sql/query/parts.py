@@ -9,16 +9,17 @@ from dbt.adapters.silt.engine.sql.tokens import Kind
 
 _CLAUSES = frozenset("SELECT WHERE HAVING LIMIT OFFSET WINDOW QUALIFY MAP REDUCE |>".split())
 _CLAUSES_WITH_BY = frozenset("GROUP ORDER SORT CLUSTER DISTRIBUTE".split())
-_BEFORE_JOIN = frozenset("NATURAL INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI".split())
+BEFORE_JOIN = frozenset("NATURAL INNER CROSS LEFT RIGHT FULL OUTER SEMI ANTI".split())
+"""The words that lead to JOIN."""
 _CONDITIONS = frozenset(("ON", "USING"))
 _PIVOTS = frozenset(("PIVOT", "UNPIVOT"))
 _PARTS = _CLAUSES | _CLAUSES_WITH_BY | _CONDITIONS | _PIVOTS | {"FROM", ","}
 # Words after a relation that are not its alias.
-_NO_ALIAS = (_CLAUSES | _BEFORE_JOIN | _CONDITIONS | _PIVOTS) - {"OUTER"} | frozenset(
+_NO_ALIAS = (_CLAUSES | BEFORE_JOIN | _CONDITIONS | _PIVOTS) - {"OUTER"} | frozenset(
     "FROM JOIN EXCEPT INTERSECT MINUS UNION LATERAL TABLESAMPLE WITH SET VALUES INSERT WHEN".split()
 )
 # Words after a row of VALUES.
-AFTER_ROW = _PARTS | _BEFORE_JOIN | {"JOIN", ")", "AS"}
+AFTER_ROW = _PARTS | BEFORE_JOIN | {"JOIN", ")", "AS"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def part_at(tokens: Tokens, at: int) -> Part | None:
     word, following = tokens[at].word, tokens[at + 1].word
     if at > 1 and tokens[at - 1].word == "." and tokens[at - 2].word in (")", "]"):  # a field
         return None
-    if word in _BEFORE_JOIN or word == "JOIN":
+    if word in BEFORE_JOIN or word == "JOIN":
         return _join(tokens, at)
     if word == "LATERAL" and following == "VIEW":
         return Part(word, at, at + 2)
@@ -75,7 +76,7 @@ def is_alias(tokens: Tokens, at: int) -> bool:
 def _join(tokens: Tokens, at: int) -> Part | None:
     """Returns the part of words such as LEFT OUTER that lead to JOIN; LEFT(a, 2) is a function."""
     first = at
-    while tokens[first].word in _BEFORE_JOIN:
+    while tokens[first].word in BEFORE_JOIN:
         first += 1
     if tokens[first].word != "JOIN" or is_column_name(tokens, first):
         return None

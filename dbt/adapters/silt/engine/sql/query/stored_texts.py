@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from dbt.adapters.silt.engine.sql.ast import Parameter
+from dbt.adapters.silt.engine.sql.query.parts import BEFORE_JOIN
 from dbt.adapters.silt.engine.sql.query.references import ScannedText, scanned
 from dbt.adapters.silt.engine.sql.query.rule_texts import RUNS_CODE, WITH_OPTIONS_THAT_OPEN_FILES, problem
 from dbt.adapters.silt.engine.sql.spans import Tokens, closings
@@ -28,6 +29,19 @@ _VARIABLE: Final = re.compile(r"\$\{[^}$ ]+\}")
 
 HIDDEN_SELECT: Final = "`select` as a name, or before a word that is not a column"
 """A SELECT that the scan for names did not see; a syntax error is another possible cause."""
+
+_KEYWORDS: Final = frozenset(
+    """
+    AND ANTI AS BETWEEN BY CASE CLUSTER CROSS DISTRIBUTE ELSE EXCEPT FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT IS
+    JOIN LATERAL LEFT LIKE LIMIT MAP MINUS NATURAL NOT OFFSET ON OR ORDER OUTER PIVOT QUALIFY REDUCE REGEXP RIGHT RLIKE
+    SELECT SEMI SET SORT TABLE TABLESAMPLE THEN UNION UNPIVOT USING VALUES WHEN WHERE WINDOW WITH
+    """.split()
+)
+_BEFORE_RELATION: Final = frozenset("CASE LATERAL LEFT MAP NOT RIGHT TABLE VALUES".split())
+"""Keywords after FROM, as in FROM VALUES (1) and extract(DAY FROM CASE ... END)."""
+
+_AFTER_NAME: Final = frozenset(", ) ] . = == <=> <> != < > <= >= / % || AS FROM IS JOIN".split())
+"""Tokens that may follow a name, but not one of these keywords."""
 
 _OF_PATHS: Final = re.compile(r"[/\\:]")
 _STRINGS: Final = (Kind.STRING, Kind.DOUBLE_QUOTED)
@@ -110,7 +124,8 @@ def _arguments(inside: tuple[Token, ...]) -> int:
 def _unseen(text: ScannedText) -> str | None:
     """Returns the token sequence that the scan for names may interpret differently from Spark, if any.
 
-    A word that is an operator may also be a name (`select end from t`), so that the scan sees no query there.
+    A word that is an operator or begins a clause may also be a name (`select end from having`), so that the scan sees
+    no query or no list of relations there.
     """
     seen = {part.at for block in text.scan.blocks for part in block.parts}
     references = {reference.start for reference in text.scan.references}
@@ -118,20 +133,38 @@ def _unseen(text: ScannedText) -> str | None:
         is_field = at > 0 and text.tokens[at - 1].word == "."
         if token.word == "SELECT" and at not in seen and not is_field:
             return HIDDEN_SELECT
-        if token.start not in references and not is_field and _is_path(text.tokens, at):
+        if token.start not in references and not is_field and _is_relation(text, at):
             return f"the path {text.tokens[at + 2].text}"
     return None
 
 
-def _is_path(tokens: Tokens, at: int) -> bool:
-    """Returns whether `provider`.`path` begins here: two names, of which the second cannot be a column."""
+def _is_relation(text: ScannedText, at: int) -> bool:
+    """Returns whether `provider`.`path` begins here, which may be a relation that the scan did not see.
+
+    It is a column if the provider is the name of a relation, the path may be a column's name, and no keyword that is
+    perhaps a name has led the scan astray.
+    """
+    tokens = text.tokens
     if not tokens[at].is_identifier or tokens[at + 1].word != "." or not tokens[at + 2].is_identifier:
         return False
     if tokens[at + 3].word == ".":  # they qualify a column
         return False
     provider, path = tokens[at].identifier, tokens[at + 2].identifier
-    is_provider = provider.lower() in FILE_FORMATS | OTHER_PROVIDERS or "." in provider
-    return is_provider and bool(_OF_PATHS.search(path))
+    if provider.lower() not in FILE_FORMATS | OTHER_PROVIDERS and "." not in provider:
+        return False
+    return bool(_OF_PATHS.search(path)) or any(_is_doubtful(tokens, each) for each in range(len(tokens) - 1))
+
+
+def _is_doubtful(tokens: Tokens, at: int) -> bool:
+    """Returns whether a keyword may be a name: Spark lets relations and columns have such names without quotes."""
+    token, following = tokens[at], tokens[at + 1]
+    before = tokens[at - 1].word if at else ""
+    if token.kind is not Kind.WORD or before == "." or token.word not in _KEYWORDS:
+        return False
+    if before in ("FROM", "JOIN", "TABLE") and token.word not in _BEFORE_RELATION:
+        return True
+    leads_to_join = token.word in BEFORE_JOIN
+    return following.kind is Kind.END or following.word in _AFTER_NAME - ({"JOIN"} if leads_to_join else set())
 
 
 def _is_type(text: str) -> bool:
