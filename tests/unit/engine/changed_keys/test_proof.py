@@ -82,6 +82,7 @@ def test_a_condition_after_a_join_pairs_rows_like_the_condition_of_the_join() ->
         ("Window [rank() windowspecdefinition(v#1L) AS r#7], [v#1L], [k#0 ASC NULLS FIRST]", "window"),
         ("Project [(k#0 + 1) AS k#8, v#1L]", "computes the column `k`"),
         ("Project [k#0, v]", "unknown form"),
+        ("Project [my k#0, v#1L]", "`my k` of the key, whose name has other characters"),
     ],
 )
 def test_what_is_not_proved_is_refused_by_name(operator: str, why: str) -> None:

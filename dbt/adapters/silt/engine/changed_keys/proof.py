@@ -28,6 +28,7 @@ Rule: TypeAlias = "Callable[[Proof, PlanNode, Sequence[Need]], Roles]"
 
 _ALIAS: Final = re.compile(INPUT + r"(\d+)")
 _CTE_DEFINITION: Final = re.compile(r"CTERelationDef (\d+),.*")
+_PLAIN_NAME: Final = re.compile(r"\w+")
 _CTE_REFERENCE: Final = re.compile(r"CTERelationRef (\d+), true, \[(.*?)\].*")
 _SAME_ROWS: Final = ("SubqueryAlias", "PipeOperator", "Sort", "Distinct", "ResolvedHint")
 _OF_CONSTANTS: Final = (
@@ -352,6 +353,11 @@ def _item(items: Mapping[int, Item], need: Need) -> Item:
 
 def _source(found: Item) -> Need:
     source = found.source if found.source is not None else found.pair
+    if source is None and not _PLAIN_NAME.fullmatch(found.name):
+        raise NotProved(
+            f"has the column `{found.name}` of the key, whose name has other characters than letters, digits and "
+            "underscores in an input"
+        )
     if source is None:
         raise NotProved(f"computes the column `{found.name}` of the key")
     return source
