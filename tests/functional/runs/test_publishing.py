@@ -185,7 +185,7 @@ class TestAHeldRun(Publishing):
     def test_a_held_run_can_be_published_nevertheless(self, project: Any) -> None:
         write_files(Path(project.project_root, "models"), {"orders.sql": MODELS["orders.sql"]})
         run_dbt(["build", *with_id("worse", second="null")], expect_pass=False)
-        assert silt(project, "publish", "wor") == 0
+        assert silt(project, "publish", "wors") == 0
         assert rows(project, "orders") == [(1, 10), (2, None)]
         assert RunRegistry(Path(project.project_root, "target")).entries()[-1].publication == "published"
         assert silt(project, "publish", "worse") == 2

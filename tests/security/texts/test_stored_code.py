@@ -47,7 +47,7 @@ OTHERS = {
     "select decode(content, 'UTF-8') from read_files('{secret}', format => 'binaryFile')": "reads",
     "select * from read_files('{secret}', format => 'text', `fs.file.impl` => 'x')": "reads",
     "select * from text.`{folder}/empty` with (path = '{secret}')": "reads",
-    "select end from text.`{secret}` as t(end)": "reads",
+    "select like || '' from text.`{secret}` as t(like)": "reads",
     "select '${{system:silt.attacked}}' as a": "fails",
 }
 """Each with its effect if it is allowed: it fails by itself, runs code, or reads the secret."""

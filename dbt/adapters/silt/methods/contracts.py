@@ -14,7 +14,6 @@ from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.sql.foreign_names import TYPES, type_remedy
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.contracts import (
     Documented,
@@ -31,10 +30,12 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.engine.commands.spark import types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+    from dbt.adapters.silt.engine.sql import foreign_names
     from dbt.adapters.silt.materializations import definition_changes
     from dbt.adapters.silt.relation import SiltRelation
 else:
     types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
+    foreign_names = lazy_module("dbt.adapters.silt.engine.sql.foreign_names")
     definition_changes = lazy_module("dbt.adapters.silt.materializations.definition_changes")
 
 
@@ -131,7 +132,7 @@ def _type_remedy(text: str) -> str | None:
     try:
         types.column_type(text)
     except StatementSyntaxError:
-        return type_remedy(text) or TYPES
+        return foreign_names.type_remedy(text) or foreign_names.TYPES
     except UnsupportedFeatureError:
         # A view may have the type; a table refuses it by its own error.
         return None

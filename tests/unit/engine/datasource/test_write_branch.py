@@ -42,7 +42,7 @@ def test_rows_are_appended_and_replaced_on_the_branch_and_published_with_the_run
     shop.write(shop.query("select 4L as id, 1 as part"), "orders", branch="monday", txnAppId="load", txnVersion=1)
     shop.write(shop.query("select 4L as id, 1 as part"), "orders", branch="monday", txnAppId="load", txnVersion=1)
     assert in_order(shop.read("orders", branch="monday")) == [(1, 1), (2, 2), (3, 2), (4, 1)]
-    replaced = {"partitionOverwriteMode": "dynamic", "branch": "mon"}
+    replaced = {"partitionOverwriteMode": "dynamic", "branch": "mond"}
     shop.write(shop.query("select 5L as id, 2 as part"), "orders", "overwrite", **replaced)
     assert in_order(shop.read("orders", branch="monday")) == [(1, 1), (4, 1), (5, 2)]
     shop.write(
