@@ -110,7 +110,10 @@ def test_an_answer_without_spark_equals_sparks_answer(
     [
         ("select 1", Source.QUERY),
         ("SELECT 2147483647, 'a b' , 0 as x, 'it' as `y z`", Source.QUERY),
+        ("select 7 as limit limit 2", Source.QUERY),
         ("select count(*) from orders", Source.LOG),
+        ("select count(*) as n, max(id) from orders version as of 1 limit 5", Source.LOG),
+        ("select count(*) from orders where id > 2 limit 1", Source.FILES),
         ("select min(id) as a, max(ts), count(1) from orders version as of 1", Source.LOG),
         ("select count(*) from orders where p = 'x'", Source.LOG),
         ("select count(*) from orders where id > 2", Source.FILES),
@@ -145,7 +148,11 @@ def test_common_queries_are_answered_without_spark(warehouse: Warehouse, text: s
         "select null",
         "select distinct 1",
         "select 1 x",
-        "select 1 limit 1",
+        "select 1 limit 0",
+        "select 1 limit all",
+        "select 1, limit 1",
+        "select limit 1",
+        "select count(*) from orders limit 0",
     ],
 )
 def test_views_padded_strings_and_other_expressions_are_passed_to_spark(warehouse: Warehouse, text: str) -> None:

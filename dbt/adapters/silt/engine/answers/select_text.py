@@ -125,6 +125,8 @@ def _column(tokens: Tokens, first: int, after: int) -> ListedColumn | None:
 def literal_select(text: ScannedText) -> dict[str, int | str] | None:
     """Returns the values of a SELECT of integers and strings without a table, by the names of its columns.
 
+    A limit may follow, as `dbt show` adds it.
+
     Returns:
         None if the text is another query, or an item is neither a number of at most 31 bits nor a string without a
         backslash and a quotation mark. An alias needs AS.
@@ -132,6 +134,8 @@ def literal_select(text: ScannedText) -> dict[str, int | str] | None:
     tokens = text.tokens[:-1]
     if not tokens or tokens[0].word != "SELECT" or any(token.kind is Kind.HINT for token in tokens):
         return None
+    if tokens[-2:-1] and tokens[-2].word == "LIMIT" and _number(tokens[-1:]):
+        tokens = tokens[:-2]
     found: dict[str, int | str] = {}
     items = list(_items(tokens, 1, len(tokens)))
     for first, after in items:

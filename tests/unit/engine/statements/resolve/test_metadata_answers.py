@@ -34,6 +34,7 @@ def orders(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> War
         "select count(*) as n, max(id), min(id), MAX(o.at), min(at) first_at from orders as o",
         "select min(day), max(day), min(wall), max(wall), min(price), max(price), min(name), max(small) from orders",
         "select max(part), min(part) from orders",
+        "select count(*) as n, max(id) from orders limit 5",
         "select count(*), max(id) from orders where part = 'a'",
         "select count(*) from orders where part < 'c' and id >= 0",
         "select max(at) from orders where part = 'c'",
@@ -87,6 +88,20 @@ def test_an_insert_that_uses_an_answer_is_not_a_blind_append(orders: Warehouse) 
     latest = orders.sql("describe history numbered").first()
     assert latest is not None and latest["isBlindAppend"] is False
     assert orders.sql("select max(n) from numbered").collect() == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) as n from orders limit 0",
+        "select max(id) as n from orders limit 1 offset 1",
+        "select 7L as n union all select count(*) from orders limit 1",
+        "select n from (select count(*) as n from orders limit 0) q",
+        "select max(id) as n from orders where id > (select max(id) from orders limit 0)",
+    ],
+)
+def test_a_limit_that_may_leave_no_row_is_left_to_spark(orders: Warehouse, query: str) -> None:
+    assert orders.sql(query).collect() == orders.sql(query.replace("orders", "plain")).collect()
 
 
 def test_a_nested_answer_does_not_change_the_rest_of_the_query(orders: Warehouse) -> None:

@@ -181,7 +181,7 @@ def _question(tokens: Tokens, block: Block, relations: Mapping[Reference, Relati
     if tokens[block.first].word != "SELECT":
         return None
     select = read_select(tokens, block)
-    item = None if select is None else _only_item(select)
+    item = None if select is None else _only_item(select, _limit_keeps_a_row(tokens, block))
     relation = None if item is None or item.reference is None else relations.get(item.reference)
     if select is None or item is None or item.reference is None or relation is None:
         return None
@@ -200,11 +200,26 @@ def _question(tokens: Tokens, block: Block, relations: Mapping[Reference, Relati
     return Question(item.reference, where, items, is_scalar, start, end)
 
 
-def _only_item(select: Select) -> Item | None:
-    """Returns the only relation, if the SELECT has no clause but FROM and a condition."""
-    if len(select.items) != 1 or select.clauses - {"WHERE"}:
+def _only_item(select: Select, may_have_limit: bool) -> Item | None:
+    """Returns the only relation, if the SELECT has no clause but FROM, a condition, and perhaps a limit."""
+    allowed = {"WHERE", "LIMIT"} if may_have_limit else {"WHERE"}
+    if len(select.items) != 1 or select.clauses - allowed:
         return None
     return select.items[0] if select.items[0].is_plain else None
+
+
+def _limit_keeps_a_row(tokens: Tokens, block: Block) -> bool:
+    """Returns whether the SELECT is the whole text and ends with a limit above 0, which the limit of a UNION is not."""
+    (last, after) = block.spans[-1]
+    limit = tokens[last.first : after]
+    is_whole = (block.first, block.after) == (0, len(tokens) - 1)
+    return (
+        is_whole
+        and last.keyword == "LIMIT"
+        and len(limit) == 1
+        and limit[0].text.isdecimal()
+        and int(limit[0].text) > 0
+    )
 
 
 def _is_scalar(tokens: Tokens, block: Block) -> bool:
