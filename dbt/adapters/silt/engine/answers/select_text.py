@@ -125,7 +125,7 @@ def _column(tokens: Tokens, first: int, after: int) -> ListedColumn | None:
 def literal_select(text: ScannedText) -> dict[str, int | str] | None:
     """Returns the values of a SELECT of integers and strings without a table, by the names of its columns.
 
-    A limit may follow, as `dbt show` adds it.
+    A limit above 0 may follow.
 
     Returns:
         None if the text is another query, or an item is neither a number of at most 31 bits nor a string without a
