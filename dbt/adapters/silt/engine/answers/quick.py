@@ -182,8 +182,8 @@ class Quick:
         qualifier = (select.reference.alias,) if select.reference.alias else table
         if select.columns is None:
             calls = _aggregates(select, snapshot, table, self.time_zone)
-            if calls is None or select.limit == 0:
-                return None  # any other limit keeps the only row
+            if calls is None:
+                return None
             return Prepared(log, snapshot, calls=calls, predicate=self._predicate(select, snapshot, qualifier, calls))
         predicate = self._predicate(select, snapshot, qualifier)
         columns = _columns(select.columns, snapshot, qualifier)

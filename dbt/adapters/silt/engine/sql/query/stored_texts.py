@@ -40,7 +40,7 @@ _KEYWORDS: Final = frozenset(
 _BEFORE_RELATION: Final = frozenset("CASE LATERAL LEFT MAP NOT RIGHT TABLE VALUES".split())
 """Keywords after FROM, as in FROM VALUES (1) and extract(DAY FROM CASE ... END)."""
 
-_AFTER_NAME: Final = frozenset(", ) ] . = == <=> <> != < > <= >= / % || AS FROM IS JOIN".split())
+_AFTER_NAME: Final = frozenset(", ) ] . = == <=> <> != < > <= >= / % || AS FROM IS".split())
 """Tokens that may follow a name, but not one of these keywords."""
 
 _OF_PATHS: Final = re.compile(r"[/\\:]")
@@ -129,22 +129,22 @@ def _unseen(text: ScannedText) -> str | None:
     """
     seen = {part.at for block in text.scan.blocks for part in block.parts}
     references = {reference.start for reference in text.scan.references}
+    is_doubtful = any(_is_doubtful(text.tokens, at) for at in range(len(text.tokens) - 1))
     for at, token in enumerate(text.tokens):
         is_field = at > 0 and text.tokens[at - 1].word == "."
         if token.word == "SELECT" and at not in seen and not is_field:
             return HIDDEN_SELECT
-        if token.start not in references and not is_field and _is_relation(text, at):
+        if token.start not in references and not is_field and _is_relation(text.tokens, at, is_doubtful):
             return f"the path {text.tokens[at + 2].text}"
     return None
 
 
-def _is_relation(text: ScannedText, at: int) -> bool:
+def _is_relation(tokens: Tokens, at: int, is_doubtful: bool) -> bool:
     """Returns whether `provider`.`path` begins here, which may be a relation that the scan did not see.
 
     It is a column if the provider is the name of a relation, the path may be a column's name, and no keyword that is
     perhaps a name has led the scan astray.
     """
-    tokens = text.tokens
     if not tokens[at].is_identifier or tokens[at + 1].word != "." or not tokens[at + 2].is_identifier:
         return False
     if tokens[at + 3].word == ".":  # they qualify a column
@@ -152,7 +152,7 @@ def _is_relation(text: ScannedText, at: int) -> bool:
     provider, path = tokens[at].identifier, tokens[at + 2].identifier
     if provider.lower() not in FILE_FORMATS | OTHER_PROVIDERS and "." not in provider:
         return False
-    return bool(_OF_PATHS.search(path)) or any(_is_doubtful(tokens, each) for each in range(len(tokens) - 1))
+    return is_doubtful or bool(_OF_PATHS.search(path))
 
 
 def _is_doubtful(tokens: Tokens, at: int) -> bool:
@@ -163,8 +163,9 @@ def _is_doubtful(tokens: Tokens, at: int) -> bool:
         return False
     if before in ("FROM", "JOIN", "TABLE") and token.word not in _BEFORE_RELATION:
         return True
-    leads_to_join = token.word in BEFORE_JOIN
-    return following.kind is Kind.END or following.word in _AFTER_NAME - ({"JOIN"} if leads_to_join else set())
+    if following.word == "JOIN":
+        return token.word not in BEFORE_JOIN
+    return following.kind is Kind.END or following.word in _AFTER_NAME
 
 
 def _is_type(text: str) -> bool:
