@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from dbt.adapters.silt.cli.answers import Answer
 from dbt.adapters.silt.cli.rendering import show
-from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
+from dbt.adapters.silt.cli.warehouses import Subparsers, add_run_id, open_warehouse, subcommand
 from dbt.adapters.silt.records.run_registry import RunRegistry
 
 _DESCRIPTION = """\
@@ -18,9 +18,7 @@ after its publication had run, it drops these statements."""
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "drop-run", "drop a run that is not published", _DESCRIPTION)
-    parser.add_argument(
-        "run", metavar="ID", help="the run's id, as `silt runs` shows it, or at least 4 characters of its beginning"
-    )
+    add_run_id(parser)
 
 
 def run(arguments: Namespace) -> int:

@@ -10,7 +10,7 @@ from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.shell.output import CancelledError, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.cli.sql import shell_context
-from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, add_run_id, open_warehouse, subcommand
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, advice_on_rest, statement_of_run
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel.errors import SiltError
@@ -27,9 +27,7 @@ left to the time after its publication. For a run that was published before all 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "publish", "publish a run that is held", _DESCRIPTION)
-    parser.add_argument(
-        "run", metavar="ID", help="the run's id, as `silt runs` shows it, or at least 4 characters of its beginning"
-    )
+    add_run_id(parser)
 
 
 def run(arguments: Namespace) -> int:

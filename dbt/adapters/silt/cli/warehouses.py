@@ -294,3 +294,10 @@ def subcommand(subparsers: Subparsers, name: str, summary: str, description: str
     parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
     add_warehouse_options(parser)
     return parser
+
+
+def add_run_id(parser: ArgumentParser) -> None:
+    """Declares the id of a run that is not published."""
+    parser.add_argument(
+        "run", metavar="ID", help="the run's id, as `silt runs` shows it, or at least 4 characters of its beginning"
+    )

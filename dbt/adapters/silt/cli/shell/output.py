@@ -20,18 +20,16 @@ from dbt.adapters.silt.engine.kernel.printable import line, padded, width
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 
 _MOST_SHOWN: Final = 100
-
 """The maximum of rows on a terminal."""
 
 MOST_COUNTED: Final = 10_000
-
 """The maximum number of rows that are computed for a terminal, which shows how many of them it omits."""
+
 _GAP = "  "
 _PLAN = ["plan"]
-
 """The column in which Spark returns plans, as strings of many lines."""
-_WIDEST = 200
 
+_WIDEST = 200
 """The maximum of a value's width on a terminal, in columns."""
 
 

@@ -34,7 +34,6 @@ from dbt.adapters.silt.lazy import lazy_module
 _MOST: Final = 1_000
 
 _DELIMITERS: Final = " \t\n()=+-*/<>!,;'\"|"
-
 """The characters that end a word; a dot does not."""
 
 _WORDS: Final = (
