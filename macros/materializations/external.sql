@@ -5,6 +5,7 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
+  {%- do silt_begin() -%}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set target = adapter.external_target(model, render(config.get('location') or '')) -%}
 

@@ -15,13 +15,7 @@
 {% endmacro %}
 
 
-{#-- Called at the beginning of the materializations. --#}
-{% macro silt_run_pre_hooks(hooks) %}
-  {%- do silt_begin() -%}
-  {%- do silt_run_all_pre_hooks(hooks) -%}
-{% endmacro %}
-
-
+{#-- The first step of a materialization: its checks fail before anything is read or written. --#}
 {% macro silt_begin() %}
   {%- do adapter.begin_own_materialization() -%}
   {%- do silt_check_configs() -%}
@@ -29,7 +23,7 @@
 {% endmacro %}
 
 
-{% macro silt_run_all_pre_hooks(hooks) %}
+{% macro silt_run_pre_hooks(hooks) %}
   {%- do run_hooks(hooks, inside_transaction=False) -%}
   {%- do run_hooks(hooks, inside_transaction=True) -%}
 {% endmacro %}
@@ -38,14 +32,13 @@
 {#-- Like `silt_run_pre_hooks`, for a node that may be reused. Returns the result of a node that is reused; its hooks do not run,
      unless its config says so: then they run before the decision, because they may change what the node reads. --#}
 {% macro silt_reuse(hooks, unit, relation, full_refresh) %}
-  {%- do silt_begin() -%}
   {%- set runs_hooks = adapter.runs_hooks_on_reuse(model) -%}
   {%- if runs_hooks -%}
-    {%- do silt_run_all_pre_hooks(hooks) -%}
+    {%- do silt_run_pre_hooks(hooks) -%}
   {%- endif -%}
   {%- set reused = adapter.reused_result(unit, model, relation, full_refresh) -%}
   {%- if reused is none and not runs_hooks -%}
-    {%- do silt_run_all_pre_hooks(hooks) -%}
+    {%- do silt_run_pre_hooks(hooks) -%}
   {%- endif -%}
   {{ return(reused) }}
 {% endmacro %}

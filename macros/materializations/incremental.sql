@@ -3,7 +3,7 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
-  {%- do silt_check_configs() -%}
+  {%- do silt_begin() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set on_schema_change = config.get('on_schema_change') or 'ignore' -%}
   {%- set strategy = config.get('incremental_strategy') or 'default' -%}

@@ -5,7 +5,7 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
-  {%- do silt_check_configs() -%}
+  {%- do silt_begin() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
   {%- for warning in adapter.check_seed_file(model, config.get('column_types'), config.get('delimiter')) or [] -%}

@@ -5,6 +5,7 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
+  {%- do silt_begin() -%}
   {%- set unit = adapter.main_unit(model, false) -%}
   {%- set reused = silt_reuse(pre_hooks, unit, this, false) -%}
 

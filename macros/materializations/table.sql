@@ -3,6 +3,7 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
+  {%- do silt_begin() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
   {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}

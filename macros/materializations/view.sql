@@ -4,6 +4,7 @@
   {%- if other is not none -%}
     {{ return(other()) }}
   {%- endif -%}
+  {%- do silt_begin() -%}
   {%- set target_relation = this.incorporate(type='view') -%}
 
   {{ silt_run_pre_hooks(pre_hooks) }}

@@ -22,7 +22,7 @@ MODULES = {
 # The folders, the lowest layer first. A module imports from its own folder and from lower layers. The files of the
 # package's root and of the folders in ROOTS are listed individually.
 FLOORS = (
-    ("engine/kernel/owned_folders", "engine/kernel/printable"),
+    ("engine/kernel/file_locks", "engine/kernel/owned_folders", "engine/kernel/printable"),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
     ("engine/kernel/clock", "engine/kernel/near_names", "engine/kernel/progress"),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),

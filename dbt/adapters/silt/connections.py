@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.names import RelationName
-    from dbt.adapters.silt.materializations.reuse import Surroundings
+    from dbt.adapters.silt.materializations.reuse import ProjectFacts
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.runs import statement_runner
     from dbt.adapters.silt.runs.response import SiltResponse
@@ -74,7 +74,7 @@ class SiltConnectionManager(SQLConnectionManager):
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
         self.declared_files: Callable[[], Container[str]] = tuple
-        self.surroundings: Callable[[], Surroundings]
+        self.project_facts: Callable[[], ProjectFacts]
         self._display = choice.display_of(profile.credentials.spark_conf)
         self._cancelled: list[Connection] = []
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}

@@ -54,6 +54,7 @@ OF_THE_ENGINE = frozenset(
         "commands.spark.file_formats",
         "commands.spark.shown_settings",
         "kernel.errors",
+        "kernel.file_locks",
         "kernel.foreign_json",
         "kernel.identifiers",
         "kernel.near_names",

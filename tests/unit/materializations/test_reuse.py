@@ -10,7 +10,7 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
 from dbt.adapters.silt.materializations.reuse import (
-    Surroundings,
+    ProjectFacts,
     build_of,
     build_of_test,
     cannot_be_cloned,
@@ -20,7 +20,7 @@ from dbt.adapters.silt.materializations.reuse import (
     source_target,
 )
 
-SERVERS = Surroundings({}, {}, spark="server").hash
+SERVERS = ProjectFacts({}, {}, spark="server").hash
 
 
 def node(
@@ -36,8 +36,8 @@ def node(
     }
 
 
-def build(model: dict[str, Any], around: Surroundings | None = None, checksum: str | None = None) -> Build:
-    return build_of(model, checksum, around or Surroundings({}, {}), 0)
+def build(model: dict[str, Any], around: ProjectFacts | None = None, checksum: str | None = None) -> Build:
+    return build_of(model, checksum, around or ProjectFacts({}, {}), 0)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_the_file_of_a_seed_is_its_code() -> None:
 @pytest.mark.parametrize(
     "around",
     [
-        Surroundings({"spark.sql.ansi.enabled": False}, {}),
-        Surroundings({"spark.sql.session.timeZone": "Asia/Tokyo"}, {}),
-        Surroundings({}, {"shop.silt__create_table_as": "..."}),
-        Surroundings({}, {}, spark="('sc://server:15002', '4.1.0')"),
-        Surroundings({}, {}, schema=("silt", "main")),
+        ProjectFacts({"spark.sql.ansi.enabled": False}, {}),
+        ProjectFacts({"spark.sql.session.timeZone": "Asia/Tokyo"}, {}),
+        ProjectFacts({}, {"shop.silt__create_table_as": "..."}),
+        ProjectFacts({}, {}, spark="('sc://server:15002', '4.1.0')"),
+        ProjectFacts({}, {}, schema=("silt", "main")),
     ],
 )
-def test_settings_and_macros_change_the_environment(around: Surroundings) -> None:
+def test_settings_and_macros_change_the_environment(around: ProjectFacts) -> None:
     assert build(node(), around).environment != build(node()).environment
 
 
@@ -93,7 +93,7 @@ def test_variables_that_configure_spark_change_the_environment(name: str, monkey
     before = build(node()).environment
     monkeypatch.setenv(name, "other")
     assert build(node()).environment != before
-    assert build(node(), Surroundings({}, {}, spark="server")).environment == SERVERS
+    assert build(node(), ProjectFacts({}, {}, spark="server")).environment == SERVERS
 
 
 def test_the_defaults_of_this_machines_spark_change_the_environment(
@@ -151,7 +151,7 @@ def test_nodes_whose_rows_cannot_be_known_have_a_reason(model: dict[str, Any], u
 
 
 def test_a_project_that_replaces_a_strategy_has_its_own() -> None:
-    around = Surroundings({}, {"shop.get_incremental_append_sql": "..."})
+    around = ProjectFacts({}, {"shop.get_incremental_append_sql": "..."})
     assert build(node(materialized="incremental"), around).unknown == ("its incremental strategy is the project's own",)
 
 
@@ -213,7 +213,7 @@ def test_options_of_dbt_state_that_mean_the_same_are_accepted() -> None:
     assert build(node(state=same)) == build(node())
 
 
-HERE, THERE = Surroundings({}, {}, schema=("silt", "dev")), Surroundings({}, {}, schema=("silt", "main"))
+HERE, THERE = ProjectFacts({}, {}, schema=("silt", "dev")), ProjectFacts({}, {}, schema=("silt", "main"))
 
 
 def test_names_of_schemas_do_not_count_in_the_portable_hash() -> None:
@@ -221,7 +221,7 @@ def test_names_of_schemas_do_not_count_in_the_portable_hash() -> None:
     theirs = build(node(schema="main_marts", alias="orders"), THERE)
     assert mine.portable == theirs.portable and mine.code != theirs.code
     assert mine.query == "select 1 as a" and build(node(tblproperties={"a": "b"}), HERE).portable != mine.portable
-    assert build(node(), Surroundings({"spark.sql.ansi.enabled": "false"}, {})).portable != mine.portable
+    assert build(node(), ProjectFacts({"spark.sql.ansi.enabled": "false"}, {})).portable != mine.portable
 
 
 def test_a_seed_is_compared_by_its_file() -> None:

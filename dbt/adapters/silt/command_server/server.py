@@ -22,8 +22,8 @@ from typing import Final
 
 from dbt.adapters.silt.command_server import preparation, request, sockets
 from dbt.adapters.silt.command_server.client import STATEMENTS, STATEMENTS_MODULE
+from dbt.adapters.silt.command_server.connection_handler import Command, ConnectionHandler, ServerState
 from dbt.adapters.silt.command_server.idle_time import DEFAULT, IdleTime
-from dbt.adapters.silt.command_server.keeper import Command, Keeper, ServerState
 from dbt.adapters.silt.command_server.request import STANDARD, Request, valid_signals
 
 _LONGEST_WAIT_SECONDS: Final = 30
@@ -31,7 +31,7 @@ _LONGEST_WAIT_SECONDS: Final = 30
 
 
 class CommandServer:
-    """Forks a keeper for each connection, until the idle time has passed or the server is asked to end.
+    """Forks a handler for each connection, until the idle time has passed or the server is asked to end.
 
     Args:
         listener: the socket that clients connect to.
@@ -57,24 +57,24 @@ class CommandServer:
         self._socket_file = sockets.file_of(folder, name)
         self._began = time.time_ns()
         self._packages = preparation.on_path()
-        self._keepers: set[int] = set()
+        self._handlers: set[int] = set()
         self._commands = 0
         self._last_used = self._started = _now()
         self._is_to_end = False
         self._wakes, self._waker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         listener.setblocking(False)
 
-    def serve(self) -> Keeper | None:
-        """Serves connections until the server ends, then returns None; in a fork, returns its connection's keeper."""
+    def serve(self) -> ConnectionHandler | None:
+        """Serves connections; returns None when the server ends, and the handler of a connection in its fork."""
         self._install_signals()
         next(self._steps)
         self._note_imports()
         while True:
             is_warm = next(self._steps, None) is None
             if self._wait(self._seconds_left() if is_warm else 0):
-                keeper = self._fork()
-                if keeper is not None:
-                    return keeper
+                handler = self._fork()
+                if handler is not None:
+                    return handler
             elif self._is_over():
                 if self._socket_file is None:
                     return None
@@ -100,9 +100,9 @@ class CommandServer:
         self._idle.receive()
         with contextlib.suppress(BlockingIOError):
             os.read(self._wakes, 4096)
-        for each in tuple(self._keepers):
+        for each in tuple(self._handlers):
             if os.waitpid(each, os.WNOHANG)[0]:
-                self._keepers.discard(each)
+                self._handlers.discard(each)
                 self._last_used = _now()
         return self._listener in ready
 
@@ -112,7 +112,7 @@ class CommandServer:
         return min(_LONGEST_WAIT_SECONDS, max(0.0, self._last_used + self._idle.seconds - _now()))
 
     def _is_over(self) -> bool:
-        is_unused = not self._keepers and _now() - self._last_used >= self._idle.seconds
+        is_unused = not self._handlers and _now() - self._last_used >= self._idle.seconds
         return self._is_to_end or is_unused or sockets.file_of(self._folder, self._name) != self._socket_file
 
     def _withdraw(self) -> None:
@@ -122,8 +122,8 @@ class CommandServer:
         self._socket_file = None
         self._is_to_end = True
 
-    def _fork(self) -> Keeper | None:
-        """Forks for the next connection; returns its keeper in the fork, and None in the server."""
+    def _fork(self) -> ConnectionHandler | None:
+        """Forks for the next connection; returns its handler in the fork, and None in the server."""
         try:
             connection, _ = self._listener.accept()
         except (BlockingIOError, ConnectionError):
@@ -135,9 +135,9 @@ class CommandServer:
         child = os.fork()
         if child == 0:
             self._leave_to_parent()
-            return Keeper(connection, state)
+            return ConnectionHandler(connection, state)
         connection.close()
-        self._keepers.add(child)
+        self._handlers.add(child)
         return None
 
     def _state(self) -> ServerState:
@@ -185,10 +185,10 @@ def serve(steps: Iterator[str], keep_alive_seconds: float = DEFAULT.total_second
     listener.set_inheritable(False)
     if request.short_name(request.server_key()) != name:
         sys.exit("this process has another server key than the client that started it")
-    keeper = CommandServer(listener, folder, name, steps, keep_alive_seconds).serve()
-    if keeper is None:
+    handler = CommandServer(listener, folder, name, steps, keep_alive_seconds).serve()
+    if handler is None:
         sys.exit()
-    _become(keeper.command())
+    _become(handler.command())
 
 
 def _become(command: Command) -> None:

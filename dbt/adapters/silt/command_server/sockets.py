@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import socket
 import stat
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel import owned_folders
+from dbt.adapters.silt.engine.kernel import file_locks, owned_folders
 
 SOCKET, LOCK, LOG = ".socket", ".lock", ".log"
 """The endings of a server's files, after its name."""
@@ -105,7 +104,7 @@ def locked(folder: str, name: str) -> Iterator[None]:
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     file = os.open(os.path.join(folder, name + LOCK), flags, 0o600)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        file_locks.acquire(file)
         yield
     finally:
         os.close(file)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import os
 import stat
 import tempfile
 from pathlib import Path
 
-from dbt.adapters.silt.engine.kernel import owned_folders
+from dbt.adapters.silt.engine.kernel import file_locks, owned_folders
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 
 _OTHERS = 0o077
@@ -137,16 +135,16 @@ def acquire(path: Path, *, shared: bool = False, wait: bool = True) -> Lock | No
     Raises:
         KeptSparkError: if the file or its file system cannot be locked.
     """
-    operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
     while True:
         lock = Lock(_open(path, os.O_CREAT))
         try:
-            fcntl.flock(lock.descriptor, operation)
+            acquired = file_locks.acquire(lock.descriptor, shared=shared, wait=wait)
         except OSError as error:
             lock.release()
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                return None
             raise _unlockable(path, error) from error
+        if not acquired:
+            lock.release()
+            return None
         if _is_still_there(path, lock.descriptor):
             return lock
         lock.release()  # another process deleted the file before it was locked
@@ -159,12 +157,9 @@ def is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return file_locks.is_held(descriptor)
     finally:
         os.close(descriptor)
-    return False
 
 
 def _open(path: Path, flags: int = 0) -> int:

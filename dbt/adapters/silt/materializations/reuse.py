@@ -77,7 +77,7 @@ _NOT_OF_ROWS: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ProjectFacts:
     """The facts that determine the rows of a project's nodes, besides their code.
 
     Attributes:
@@ -217,7 +217,7 @@ def has_hooks(model: Mapping[str, Any]) -> bool:
     return any(model["config"].get(name) for name in ("pre-hook", "post-hook", "pre_hook", "post_hook"))
 
 
-def build_of(model: Mapping[str, Any], checksum: str | None, around: Surroundings, at_ms: int) -> Build:
+def build_of(model: Mapping[str, Any], checksum: str | None, around: ProjectFacts, at_ms: int) -> Build:
     """Describes the build of a node.
 
     Args:
@@ -244,7 +244,7 @@ def build_of(model: Mapping[str, Any], checksum: str | None, around: Surrounding
     )
 
 
-def build_of_test(test: Mapping[str, Any], query: str, around: Surroundings, at_ms: int) -> Build:
+def build_of_test(test: Mapping[str, Any], query: str, around: ProjectFacts, at_ms: int) -> Build:
     """Describes a data test, as a build that writes no table.
 
     Args:
@@ -284,7 +284,7 @@ def _effect(model: Mapping[str, Any], code: str) -> Effect:
     return Effect.REPEATS if is_repeatable(model) else Effect.ADDS
 
 
-def _unknown(model: Mapping[str, Any], is_sql: bool, around: Surroundings) -> Iterator[str]:
+def _unknown(model: Mapping[str, Any], is_sql: bool, around: ProjectFacts) -> Iterator[str]:
     config = model["config"]
     if not is_sql and not config.get("pure"):
         yield "it is a python model without `pure: true`"

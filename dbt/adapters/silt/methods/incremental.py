@@ -24,8 +24,8 @@ from dbt.adapters.silt.materializations.incremental.consumed_changes import (
 )
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.materializations.incremental.merge_clauses import (
-    MergeClause,
     Sides,
+    WhenClause,
     is_by_position,
     merge_clauses,
 )
@@ -122,7 +122,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
     @available.parse_list
     def merge_clauses(
         self, config: Mapping[str, Any], columns: list[SiltColumn], query: str, target: str, source: str
-    ) -> list[MergeClause]:
+    ) -> list[WhenClause]:
         """Returns the WHEN clauses of a model's merge, between the aliases of its two sides."""
         order = self.get_column_schema_from_query(query) if is_by_position(config) else []
         names, given = ([each.name for each in found] for found in (columns, order))

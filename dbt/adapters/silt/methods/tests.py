@@ -134,7 +134,7 @@ class DataTestMethods(metaclass=AdapterMeta):
         context = self.connections.invocation.context
         if context.empty or context.sample or not reuse.is_reusable(test, self.config.credentials.reuse):
             return None
-        return reuse.build_of_test(test, query, self.connections.surroundings(), time.time_ns() // 1_000_000)
+        return reuse.build_of_test(test, query, self.connections.project_facts(), time.time_ns() // 1_000_000)
 
     @available.parse_none
     def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> _PassedResult | None:

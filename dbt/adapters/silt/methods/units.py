@@ -217,12 +217,12 @@ class UnitMethods(metaclass=AdapterMeta):
         return replace(unit, build=self._build(model, unit.checksum))
 
     def _build(self, model: Mapping[str, Any], checksum: str | None) -> Build:
-        return reuse.build_of(model, checksum, self.connections.surroundings(), time.time_ns() // 1_000_000)
+        return reuse.build_of(model, checksum, self.connections.project_facts(), time.time_ns() // 1_000_000)
 
-    def _surroundings(self, macro_resolver: Any) -> reuse.Surroundings:
+    def _project_facts(self, macro_resolver: Any) -> reuse.ProjectFacts:
         given = self.config.credentials
         macros = reuse.replacing_macros(macro_resolver)
-        return reuse.Surroundings(given.spark_conf, macros, self._server(), (given.database, given.schema))
+        return reuse.ProjectFacts(given.spark_conf, macros, self._server(), (given.database, given.schema))
 
     def _server(self) -> str | None:
         """Returns the server of the profile with its version and settings, if Spark runs on a server."""
@@ -330,7 +330,7 @@ class UnitMethods(metaclass=AdapterMeta):
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]  # dbt's own adapter is the next base
         self.connections.invocation.on_manifest(lambda unique_id: _parents(macro_resolver, unique_id))
         self.connections.declared_files = cache(lambda: project_files.declared_by(macro_resolver, self.config))
-        self.connections.surroundings = cache(lambda: self._surroundings(macro_resolver))
+        self.connections.project_facts = cache(lambda: self._project_facts(macro_resolver))
 
     def pre_model_hook(self, config: Any) -> None:
         self.connections.node.begin(config)

@@ -6,13 +6,13 @@ truth; the file spares readers from reading all of them. Nothing here needs dbt 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 
 COMMITS_FILE: Final = "silt_commits.jsonl"
@@ -110,7 +110,7 @@ class CommitJournal:
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             # A killed writer's half line must not spoil this line; an active writer's half line looks the same.
-            fcntl.flock(file, fcntl.LOCK_EX)
+            file_locks.acquire(file)
             data = ("\n" if _is_torn(file) else "") + entry.to_json() + "\n"
             os.write(file, data.encode())
         finally:

@@ -9,7 +9,6 @@ selected nodes, because the ids of 200 commands would make the registry long.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shlex
@@ -23,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 from dbt.adapters.silt.records.command_result import CommandResult, Ending
 
@@ -288,7 +288,7 @@ class RunRegistry:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with open(self._path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                file_locks.acquire(lock.fileno())
                 yield
         except OSError as error:
             raise NotWrittenError(
@@ -302,7 +302,7 @@ class RunRegistry:
     def _hold(self, entry: RunEntry) -> None:
         self._alive.mkdir(exist_ok=True)
         file = os.open(self._lock_file(entry.invocation_id), os.O_RDWR | os.O_CREAT, 0o644)
-        fcntl.flock(file, fcntl.LOCK_EX)
+        file_locks.acquire(file)
         self._held[entry.invocation_id] = file
         if entry.selected is not None:
             os.write(file, json.dumps(sorted(entry.selected)).encode())
@@ -371,12 +371,11 @@ def _is_held(path: Path) -> bool:
     """Returns whether a process, possibly this process, holds the lock of that file; True if it cannot be tested."""
     try:
         file = os.open(path, os.O_RDONLY)
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        finally:
-            os.close(file)
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return False
+    try:
+        return file_locks.is_held(file)
+    finally:
+        os.close(file)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.fetch import fetchable
@@ -228,9 +228,7 @@ def _write_alone(path: Path, java: Java) -> bool:
     """Writes the archive unless it exists or another process is writing it; returns False if Java wrote no archive."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not file_locks.acquire(lock.fileno(), wait=False):
             return True
         if path.is_file() or _write_archive(path, java):
             _marker(path).unlink(missing_ok=True)

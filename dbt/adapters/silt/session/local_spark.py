@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import logging
 import os
 import pkgutil
@@ -36,6 +35,8 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+
+from dbt.adapters.silt.engine.kernel import file_locks
 
 _logger = logging.getLogger(__name__)
 
@@ -145,7 +146,7 @@ def make(parent: str | None = None) -> str:
     _sweep(above)
     folder = tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=above)  # of mode 0700
     held = os.open(Path(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(held, fcntl.LOCK_EX)
+    file_locks.acquire(held)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -204,9 +205,8 @@ def _is_left(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return file_locks.acquire(descriptor, wait=False)
     except OSError:
         return False
     finally:
         os.close(descriptor)
-    return True

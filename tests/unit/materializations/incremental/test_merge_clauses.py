@@ -9,19 +9,19 @@ import pytest
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.materializations.incremental.config_columns import column_named, qualified, qualify_condition
-from dbt.adapters.silt.materializations.incremental.merge_clauses import MergeClause, Sides, merge_clauses
+from dbt.adapters.silt.materializations.incremental.merge_clauses import Sides, WhenClause, merge_clauses
 
 SIDES = Sides(("id", "Na`me"), given=("b", "a"), target="t", source="s")
 UPDATE_ALL = "update set `id` = s.`id`, `Na``me` = s.`Na``me`"
 INSERT_ALL = "insert (`id`, `Na``me`) values (s.`id`, s.`Na``me`)"
 
 
-def clauses(**config: Any) -> list[MergeClause]:
+def clauses(**config: Any) -> list[WhenClause]:
     return merge_clauses(config, SIDES)
 
 
 def test_without_configuration_rows_are_updated_and_inserted() -> None:
-    assert clauses() == [MergeClause("matched", UPDATE_ALL), MergeClause("not matched", INSERT_ALL)]
+    assert clauses() == [WhenClause("matched", UPDATE_ALL), WhenClause("not matched", INSERT_ALL)]
 
 
 def test_conditions_and_steps_of_dbt_databricks_become_clauses() -> None:
@@ -32,13 +32,13 @@ def test_conditions_and_steps_of_dbt_databricks_become_clauses() -> None:
         not_matched_by_source_condition="t.id < 9",
     )
     assert found == [
-        MergeClause("not matched", INSERT_ALL, "(s.id > 1)"),
-        MergeClause("not matched by source", "delete", "(t.id < 9)"),
+        WhenClause("not matched", INSERT_ALL, "(s.id > 1)"),
+        WhenClause("not matched by source", "delete", "(t.id < 9)"),
     ]
 
 
 def test_a_merge_without_columns_to_update_has_no_update_clause() -> None:
-    assert clauses(merge_exclude_columns=["ID", "na`me"]) == [MergeClause("not matched", INSERT_ALL)]
+    assert clauses(merge_exclude_columns=["ID", "na`me"]) == [WhenClause("not matched", INSERT_ALL)]
 
 
 def test_expressions_replace_the_models_values() -> None:
@@ -58,7 +58,7 @@ def test_rows_that_a_clause_keeps_unchanged_are_excluded_from_later_clauses() ->
             "when_not_matched": [{"action": "do_nothing"}],
         }
     )
-    assert found == [MergeClause("matched", "delete", "(not coalesce((a) and (b), false)) and (c)")]
+    assert found == [WhenClause("matched", "delete", "(not coalesce((a) and (b), false)) and (c)")]
 
 
 def test_an_error_clause_raises_an_error_for_a_matching_row() -> None:
@@ -167,7 +167,7 @@ def test_unqualified_columns_of_a_condition_are_qualified_with_the_table(conditi
 def test_keys_of_deleted_rows_are_deleted_and_not_inserted() -> None:
     sides = replace(SIDES, gone="s.`_change_type` = 'delete'")
     assert merge_clauses({"not_matched_condition": "s.id > 1"}, sides) == [
-        MergeClause("matched", "delete", "s.`_change_type` = 'delete'"),
-        MergeClause("matched", UPDATE_ALL),
-        MergeClause("not matched", INSERT_ALL, "(not (s.`_change_type` = 'delete')) and ((s.id > 1))"),
+        WhenClause("matched", "delete", "s.`_change_type` = 'delete'"),
+        WhenClause("matched", UPDATE_ALL),
+        WhenClause("not matched", INSERT_ALL, "(not (s.`_change_type` = 'delete')) and ((s.id > 1))"),
     ]

@@ -25,7 +25,7 @@ from dbt.adapters.silt.materializations.incremental.merge_clause_checks import (
 
 
 @dataclass(frozen=True)
-class MergeClause:
+class WhenClause:
     """`WHEN match [AND condition] THEN action`, each as Spark SQL."""
 
     match: str
@@ -56,7 +56,7 @@ class Sides:
         return f"{self.source}.{quote(column)}"
 
 
-def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
+def merge_clauses(config: Given, sides: Sides) -> list[WhenClause]:
     """Returns the clauses of a checked configuration, in MERGE's order.
 
     Raises:
@@ -74,11 +74,11 @@ def merge_clauses(config: Given, sides: Sides) -> list[MergeClause]:
     return found
 
 
-def _with_deletes(clauses: Sequence[MergeClause], gone: str) -> list[MergeClause]:
+def _with_deletes(clauses: Sequence[WhenClause], gone: str) -> list[WhenClause]:
     """Returns the clauses, extended so that rows with deleted keys are deleted and not inserted."""
     kept = f"not ({gone})"
     return [
-        MergeClause(MATCH_SQL[MATCHED], "delete", gone),
+        WhenClause(MATCH_SQL[MATCHED], "delete", gone),
         *(
             replace(each, condition=_all_of([kept, *([each.condition] if each.condition else [])]))
             if each.match == MATCH_SQL[NOT_MATCHED]
@@ -135,13 +135,13 @@ def _default_by_source(config: Given) -> list[Given]:
     return [{"sql": action.strip(), "condition": config.get("not_matched_by_source_condition")}] if action else []
 
 
-def _without_nothing(match: str, clauses: Sequence[tuple[Given, str | None]]) -> Iterator[MergeClause]:
+def _without_nothing(match: str, clauses: Sequence[tuple[Given, str | None]]) -> Iterator[WhenClause]:
     """Drops clauses without an action, which SQL cannot express; the conditions of later clauses exclude their rows."""
     left: list[str] = []
     for given, action in clauses:
         conditions = as_list(given.get("condition"))
         if action is not None:
-            yield MergeClause(match, action, _all_of([*left, *conditions]))
+            yield WhenClause(match, action, _all_of([*left, *conditions]))
         elif not conditions:
             return
         else:

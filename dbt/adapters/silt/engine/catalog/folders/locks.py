@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError, UnusableFileError
 from dbt.adapters.silt.engine.kernel.storage import storage_errors
@@ -147,14 +147,13 @@ def _lock(descriptor: int, path: str, clock: Clock) -> None:
     deadline = clock.now_ms() + TIMEOUT_MS
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if clock.now_ms() >= deadline:
-                raise StorageError(
-                    f"another process has been changing names in {path} for {TIMEOUT_MS // 1000} seconds",
-                    remedy="Stop that process, then run it again",
-                ) from error
+            if file_locks.acquire(descriptor, wait=False):
+                return
         except OSError as error:
             raise StorageError(f"the folder {path} cannot be locked ({error.strerror})") from error
+        if clock.now_ms() >= deadline:
+            raise StorageError(
+                f"another process has been changing names in {path} for {TIMEOUT_MS // 1000} seconds",
+                remedy="Stop that process, then run it again",
+            )
         clock.sleep(_PAUSE_S)

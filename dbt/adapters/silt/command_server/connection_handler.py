@@ -1,7 +1,7 @@
 """Answers a connection in a fork of the server: forks again for the command, and sends the client its exit status.
 
-The server itself never reads from a client. Commands continue when the server ends, because a keeper has a session of
-its own.
+The server itself never reads from a client. Commands continue when the server ends, because a handler has a session
+of its own.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Command(NamedTuple):
     descriptors: list[int]
 
 
-class Keeper:
+class ConnectionHandler:
     """The fork that answers a connection.
 
     Args:
