@@ -67,7 +67,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self.node = CurrentNode(self._recorder.batches)
         self._publication = self._find_publication()
         self._lock = threading.Lock()
-        if self._publication.is_on:
+        if self.is_published:
             run_again.ask_adapters()
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None
@@ -92,7 +92,7 @@ class SiltConnectionManager(SQLConnectionManager):
         with self.exception_handler("read `silt_publish`"):
             return RunPublication(
                 self.invocation,
-                publish_mode(self.invocation.variables, given.publish, given.catalog),
+                publish_mode(self.invocation.variables, given.publish),
                 given.publish_attempts,
                 (given.database, given.schema),
                 lambda: self.environment.catalog,
@@ -102,7 +102,12 @@ class SiltConnectionManager(SQLConnectionManager):
     @property
     def again(self) -> run_again.Again | None:
         """Returns which nodes of a command that is published run again before it ends; None for other commands."""
-        return self._run_again if self._publication.is_on else None
+        return self._run_again if self.is_published else None
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the changes of this command become visible at its end, all at one moment."""
+        return self._publication.is_on
 
     def _run_again(self, ran: run_again.RanNodes) -> frozenset[str]:
         """Returns the nodes that this command runs again, as if it had been typed again."""
@@ -158,7 +163,7 @@ class SiltConnectionManager(SQLConnectionManager):
     def set_connection_name(self, name: str | None = None) -> Connection:
         # dbt asks for a connection, on its main thread, before the first node: from then on this command is a run.
         with self.exception_handler("start the run"):
-            self.invocation.on_connection(self._publication.is_on)
+            self.invocation.on_connection(self.is_published)
             self._publication.begin()
         self.log_new_folder(self.profile.credentials.database)
         return super().set_connection_name(name)
@@ -242,7 +247,15 @@ class SiltConnectionManager(SQLConnectionManager):
         if self._display is not None:
             self._display.stop()
         self.invocation.finish(self._publication.end)
+        self._register_published()
         self._publication.raise_failure()
+
+    def _register_published(self) -> None:
+        """Registers the published tables in the profile's metastore, if any; a failure is only a warning."""
+        names = sorted(self._publication.published)
+        if names and self.registration is not None:
+            for warning in self.registration.settle_committed(names):
+                logger.warning(warning)
 
     # Each statement commits by itself, so these methods of dbt have no effect.
 

@@ -12,6 +12,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.session.registration import HiveMetastore, RegisteredTable
 from tests import derby
 
@@ -83,6 +84,43 @@ class TestTablesOfARun(Registered):
         assert found is not None and found.location == theirs.location
 
 
+class TestTablesOfAPublishedRun(Registered):
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "publish": "after_tests"}
+
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, str]:
+        return {"no_seven.sql": "select * from {{ ref('orders') }} where id = 7"}
+
+    def test_tables_are_registered_when_they_are_published(self, project: Any, spark: SparkSession) -> None:
+        metastore = HiveMetastore(spark)
+
+        def known() -> list[str]:
+            return sorted(each.name for each in metastore.tables(project.test_schema))
+
+        orders = "{{ config(materialized='table') }} select 7 as id"
+        write_file(orders, project.project_root, "models", "orders.sql")
+        run_dbt(["build", "--vars", "silt_run_id: monday"], expect_pass=False)
+        assert known() == []
+        write_file(orders.replace("7", "8"), project.project_root, "models", "orders.sql")
+        run_dbt(["build", "--vars", "silt_run_id: monday"])
+        assert known() == ["kinds", "orders"]
+
+        write_file("select 9 as id", project.project_root, "models", "orders.sql")
+        run_dbt(["build", "--full-refresh"])
+        assert known() == ["kinds"]
+
+    def test_a_run_that_is_published_later_needs_the_operation(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_file("select 7 as id", project.project_root, "models", "orders.sql")
+        run_dbt(["build", "--vars", "silt_run_id: tuesday"], expect_pass=False)
+        folders = ("--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir))
+        assert main(["publish", "tuesday", *folders]) == 0
+        assert "run `dbt run-operation silt_register`" in capsys.readouterr().err
+
+
 class TestAMetastoreThatIsNotThere(Registered):
     def settings(self, folder: Path) -> dict[str, str]:
         nowhere = {"javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/nothing"}
@@ -93,7 +131,10 @@ class TestAMetastoreThatIsNotThere(Registered):
     ) -> None:
         results, output = run_dbt_and_capture(["build"])
         assert {str(result.status) for result in results} == {"success"}
-        assert output.count("is built, but not registered; the same is true of the other tables of this command") == 1
+        assert (
+            output.count("is committed, but its entry in the metastore is not updated; the same is true of the other")
+            == 1
+        )
         assert "[SILT_REGISTRATION] the Hive metastore could not be opened" in output
         _, output = run_dbt_and_capture(["run-operation", "silt_register"], expect_pass=False)
         assert "[SILT_REGISTRATION]" in output

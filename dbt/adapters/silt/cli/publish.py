@@ -41,6 +41,8 @@ def run(arguments: Namespace) -> int:
     rows = [(table, str(version)) for table, version in sorted(versions.items())]
     blocks: list[Block] = [Rows(("table", "#version"), rows, f"run {found.run_id}: published")]
     show(Answer({"run_id": found.run_id, "tables": versions}, blocks), arguments.json)
+    if versions and warehouse.target is not None and warehouse.target.has_metastore:
+        print("To update the metastore, run `dbt run-operation silt_register`", file=sys.stderr)
     return _run_later(warehouse, branches, found)
 
 

@@ -11,7 +11,6 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.catalog.names import name_parts
-from dbt.adapters.silt.engine.kernel.errors import RegistrationError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.runs.node_context import table_of
@@ -110,22 +109,18 @@ class RegistrationMethods(metaclass=AdapterMeta):
     def register_own_table(self) -> None:
         """Registers the table of this thread's node, or removes its entry if a view has replaced it.
 
-        The table is already committed, so a failure is only a warning.
+        The table is already committed, so a failure is only a warning. A command that is published registers its
+        tables after the publication.
         """
         node = self.connections.node.context
-        if self.config.credentials.catalog is None or not self.connections.invocation.writes:
+        if self.connections.is_published or not self.connections.invocation.writes:
             return
         entries = self.connections.registration
         if entries is None or not node.is_writing_node:
             return
         name = table_of(node.node, self._own_database)
-        try:
-            done = entries.settle(name)
-        except RegistrationError as error:
-            others = "" if entries.is_open else "; the same is true of the other tables of this command"
-            logger.warning(f"{name} is built, but not registered{others}: {error}")
-        else:
-            _say(done)
+        for warning in entries.settle_committed([name]):
+            logger.warning(warning)
 
     @available.parse(lambda *_, **__: [])
     def register_tables(self) -> list[str]:
@@ -145,13 +140,3 @@ def _text(found: answers.Answer) -> str:
     printed = io.StringIO()
     rendering.show(found, False, printed)
     return printed.getvalue().rstrip()
-
-
-def _say(done: registration.SettledName) -> None:
-    if done.settled is registration.Settled.TAKEN:
-        logger.warning(
-            f"{done}. Drop that entry in the metastore, or give the model another name, "
-            "then run `dbt run-operation silt_register`"
-        )
-    else:
-        logger.debug(f"In the metastore: {done}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.commands.spark.failures.causes import causes
-from dbt.adapters.silt.engine.kernel.errors import RegistrationError
+from dbt.adapters.silt.engine.kernel.errors import RegistrationError, SiltError
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url
 
 _WAREHOUSE: Final = "dbt_silt.warehouse"
@@ -111,6 +111,21 @@ class Registration:
             return SettledName(name, Settled.REMOVED)
         metastore.add(entry)
         return SettledName(name, Settled.MOVED if found else Settled.REGISTERED)
+
+    def settle_committed(self, names: Iterable[RelationName]) -> Iterator[str]:
+        """Settles names that commits have changed; yields a warning for each table that is not registered."""
+        for name in names:
+            try:
+                done = self.settle(name)
+            except SiltError as error:
+                others = "" if self.is_open else "; the same is true of the other tables"
+                yield f"{name} is committed, but its entry in the metastore is not updated{others}: {error}"
+                continue
+            if done.settled is Settled.TAKEN:
+                yield (
+                    f"{done}. Drop that entry in the metastore, or give the table another name, "
+                    "then run `dbt run-operation silt_register`"
+                )
 
     def settle_all(self, database: str) -> Iterator[SettledName]:
         """Settles every table of a database, and every entry that was created for the database.

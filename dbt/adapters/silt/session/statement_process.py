@@ -49,7 +49,7 @@ from dbt.adapters.silt.session import stages
 from dbt.adapters.silt.session.environment import Environment, environment_of
 from dbt.adapters.silt.session.errors import known_error, shown
 from dbt.adapters.silt.session.fetch import fetchable
-from dbt.adapters.silt.session.registration import Registration, Settled
+from dbt.adapters.silt.session.registration import Registration
 from dbt.adapters.silt.session.spark import stop_spark
 from dbt.adapters.silt.status_lines import choice
 from dbt.adapters.silt.status_lines.display import Display, StatusLine
@@ -93,17 +93,7 @@ class MetastoreEntries:
 
         The statement has already been committed.
         """
-        for name in names:
-            entries = self.registration
-            assert entries is not None
-            try:
-                done = entries.settle(name)
-            except SiltError as error:
-                others = "" if entries.is_open else "; the same is true of the other tables of this session"
-                yield f"{name} is changed, but its entry in the metastore is not{others}: {error}"
-            else:
-                if done.settled is Settled.TAKEN:
-                    yield f"{done}. Drop that entry in the metastore, then run `dbt run-operation silt_register`"
+        return iter(()) if self.registration is None else self.registration.settle_committed(names)
 
 
 def main() -> int:

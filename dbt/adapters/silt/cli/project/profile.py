@@ -61,6 +61,7 @@ class Target:
         has_own_spark: whether a Spark is started for the target; such a Spark has no tables of its own.
         is_remote: whether its Spark runs elsewhere and is reached by Spark Connect.
         may_stay: whether its Spark may be kept between commands.
+        has_metastore: whether its tables are registered in a metastore.
     """
 
     project_root: Path
@@ -71,6 +72,7 @@ class Target:
     has_own_spark: bool
     is_remote: bool = False
     may_stay: bool = False
+    has_metastore: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,8 @@ def _for_spark(project: Project, profiles_dir: Path, names: tuple[str, str], fie
     conf = {str(key): value for key, value in (fields.get("spark_conf") or {}).items()}
     elsewhere = fields.get("remote") or fields.get("catalog") or _METASTORE.intersection(conf)
     may_stay = str(fields.get("keep_alive") or "off").strip().lower() not in _OFF
-    return Target(project.root, profiles_dir, *names, conf, not elsewhere, bool(fields.get("remote")), may_stay)
+    is_remote, has_metastore = bool(fields.get("remote")), bool(fields.get("catalog"))
+    return Target(project.root, profiles_dir, *names, conf, not elsewhere, is_remote, may_stay, has_metastore)
 
 
 def _all_rendered(value: Any) -> Any:

@@ -235,6 +235,14 @@ class Branch:
         """
         return changes_of(self._used_logs())
 
+    def changed_names(self, database: str) -> list[RelationName]:
+        """Returns the names of the relations that the branch has created, replaced or dropped.
+
+        Args:
+            database: the name of the database.
+        """
+        return [RelationName(database, each.schema, each.name) for each in self._names.values() if not each.is_function]
+
     def without(self, lost: Collection[Relation]) -> Branch:
         """Begins another branch with the changes of this branch, except the changes of some relations.
 

@@ -7,7 +7,7 @@ by the run's id, so the same run continues on it, and it is published once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +19,7 @@ from dbt.cli.exceptions import ExceptionExit
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
+from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import (
@@ -61,6 +62,9 @@ class RunPublication:
         names: the database and schema of the profile; only relations of this database are on the branch.
         catalog: the relations of the warehouse.
         carry_out: runs a statement outside of the branch, after the publication.
+
+    Attributes:
+        published: the names of the relations that the publication has changed.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class RunPublication:
         self._failure: Exception | None = None
         self.branch: Branch | None = None
         self.later: LaterStatements | None = None
+        self.published: Collection[RelationName] = ()
 
     @property
     def is_on(self) -> bool:
@@ -216,6 +221,7 @@ class RunPublication:
         """Publishes the changes; returns the error if they could not be published."""
         assert self._run is not None and self.branch is not None
         try:
+            changed = self.branch.changed_names(self._database)
             versions = self._catalog().run_branches(self._database).publish(self._run, self.branch)
         except ConcurrentModificationError as error:
             self._drop(error)
@@ -226,6 +232,7 @@ class RunPublication:
         logger.info(_published(versions))
         self._note(versions)
         self._enter(versions, results)
+        self.published = {*changed, *(RelationName(*name_parts(table)) for table in versions)}
         return None
 
     def _run_later(self) -> Exception | None:

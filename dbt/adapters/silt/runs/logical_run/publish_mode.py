@@ -36,25 +36,16 @@ class PublishMode(enum.Enum):
             raise InvalidSettingError(f"{source} must be one of {known}, not `{text}`") from None
 
 
-def publish_mode(variables: Mapping[str, Any], publish: str, catalog: str | None) -> PublishMode:
+def publish_mode(variables: Mapping[str, Any], publish: str) -> PublishMode:
     """Returns when the changes of a command become visible, by its variables and its profile.
 
     Args:
-        publish, catalog: fields of the profile.
+        publish: the field of the profile.
 
     Raises:
-        InvalidSettingError: if a value is not a value of `publish`, or the tables are registered in a metastore.
+        InvalidSettingError: if a value is not a value of `publish`.
     """
     given = variables.get(VARIABLE)
-    mode = (
-        PublishMode.of(publish, "`publish` in the profile")
-        if given is None
-        else PublishMode.of(given, f"the variable `{VARIABLE}`")
-    )
-    if mode is not PublishMode.AT_ONCE and catalog is not None:
-        raise InvalidSettingError(
-            f"`publish: {mode.value}` cannot be used with `catalog: {catalog}`: the tables would be "
-            "registered before they are visible",
-            remedy="Use `publish: at_once` for this target",
-        )
-    return mode
+    if given is None:
+        return PublishMode.of(publish, "`publish` in the profile")
+    return PublishMode.of(given, f"the variable `{VARIABLE}`")
