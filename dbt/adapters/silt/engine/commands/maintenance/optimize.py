@@ -18,18 +18,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.util import inheritable_thread_target
 
 from dbt.adapters.silt.engine.commands import commit
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
-from dbt.adapters.silt.engine.commands.maintenance import bins, partition_filter, zorder
-from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.maintenance import bins, zorder
+from dbt.adapters.silt.engine.commands.reading import partition_match, scan
 from dbt.adapters.silt.engine.commands.rows import file_rows
+from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark.partitions import typed
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import files
+from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
     CommitStateUnknownError,
     ConcurrentDeleteDeleteError,
     SiltError,
@@ -40,6 +45,8 @@ from dbt.adapters.silt.engine.kernel.progress import Progress
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.schema import StructField
+from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 
@@ -50,6 +57,7 @@ _logger = logging.getLogger(__name__)
 _JOBS = 8
 """The number of bins that are written at once; Spark decides the number of tasks."""
 _BINS = "bins written"
+_GROUP = "__silt_group"
 
 
 @dataclass(frozen=True)
@@ -135,7 +143,7 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
     target.check_writable()
     _check_not_clustered(snapshot)
     zorder.check_columns(snapshot, layout.zorder_by)
-    groups = partition_filter.partitions(spark, snapshot, layout.alias, layout.condition)
+    groups = _partitions(spark, snapshot, layout.alias, layout.condition)
     planned = _planned(snapshot, groups, layout)
     done = _rewritten(spark, target, layout, planned, settings.progress)
     committed, kept = _commit(target, layout, done, settings)
@@ -308,3 +316,53 @@ def _discard(target: Target, lost: Sequence[_Bin]) -> None:
 
 def _json(values: Sequence[str]) -> str:
     return json.dumps(values, ensure_ascii=False)
+
+
+def _partitions(spark: SparkSession, snapshot: Snapshot, alias: str, condition: str | None) -> list[pa.Table]:
+    """Returns, for each partition that meets the condition, its files.
+
+    Args:
+        alias: the qualifier of columns in the condition.
+        condition: SQL over partition columns; None for all partitions.
+
+    Raises:
+        UnsupportedStatementError: if the condition uses more than partition columns.
+    """
+    groups = bins.by_partition(snapshot, snapshot.files)
+    if condition is None:
+        return groups
+    fields = [snapshot.schema.require(name, snapshot.table) for name in snapshot.partition_columns]
+    if not fields:
+        raise _not_about_partitions(snapshot, "the table has no partition columns")
+    if not groups:
+        return []
+    try:
+        with errors.mapped():
+            # The line break ends a comment at the condition's end.
+            chosen = _values(spark, groups, fields).alias(alias).filter(F.expr(f"({condition}\n)"))
+            rows = chosen.select(_GROUP).collect()
+    except ColumnNotFoundError as error:
+        raise _not_about_partitions(snapshot, ", ".join(f"`{field.name}`" for field in fields)) from error
+    return [groups[row[_GROUP]] for row in rows]
+
+
+def _not_about_partitions(snapshot: Snapshot, these: str) -> UnsupportedStatementError:
+    return UnsupportedStatementError(
+        f"the condition may only use partition columns: {these}",
+        remedy="Name whole partitions, or leave WHERE out",
+        table=snapshot.table,
+    )
+
+
+def _values(spark: SparkSession, groups: Sequence[pa.Table], fields: Sequence[StructField]) -> DataFrame:
+    """Returns a row for each partition: its number, and its values as the table's columns."""
+    firsts = pa.concat_tables([group.slice(0, 1) for group in groups])
+    texts = [pa.array(partition_match.as_strings(firsts, field), pa.string()) for field in fields]
+    names = [f"__silt_text_{position}" for position in range(len(fields))]
+    known = spark.createDataFrame(pa.table([pa.array(range(len(groups)), pa.int64()), *texts], names=[_GROUP, *names]))
+    return known.select(_GROUP, *(_value(name, field) for name, field in zip(names, fields, strict=True)))
+
+
+def _value(text: str, field: StructField) -> Column:
+    value = fitted(typed(F.col(text), field.type), padded_type(field))
+    return value.alias(field.name, metadata=dict(field.metadata))
