@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from pprint import pprint
 
-from tests.random_projects.generator import story
+from tests.random_projects.generator import overlapping_story, story
 from tests.random_projects.history import Player
 from tests.random_projects.project import Story
 from tests.random_projects.shrink import shrink
@@ -27,12 +27,14 @@ def main() -> int:
     arguments.add_argument("--steps", type=int, default=5)
     arguments.add_argument("--nodes", type=int, default=9, help="the most nodes of a project")
     arguments.add_argument("--shrink", type=float, default=300, help="for how many seconds a failure is shrunk")
+    arguments.add_argument("--overlapping", action="store_true", help="run each command in two processes at once")
     chosen = arguments.parse_args()
+    draw = overlapping_story if chosen.overlapping else story
     with tempfile.TemporaryDirectory() as project:
         failed = [
             seed
             for seed in range(chosen.seed, chosen.seed + chosen.histories)
-            if not is_equal(Path(project), story(seed, chosen.steps, chosen.nodes), chosen.shrink)
+            if not is_equal(Path(project), draw(seed, chosen.steps, chosen.nodes), chosen.shrink)
         ]
     print(f"{chosen.histories} histories of {chosen.steps} runs, with a difference: {failed}")
     return 1 if failed else 0

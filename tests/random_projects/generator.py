@@ -49,6 +49,9 @@ _OF_CONTRACTS: Final = ("append_new_columns", "fail")
 """The values of `on_schema_change` that dbt accepts with a contract."""
 
 
+_NEXT_SEED: Final = 1_000_000
+
+
 @dataclass
 class Generator:
     """Draws one story.
@@ -386,3 +389,34 @@ class Generator:
 
 def story(seed: int, steps: int = 5, most: int = 9) -> Story:
     return Generator(seed, steps, most).story()
+
+
+def overlapping_story(seed: int, steps: int, most: int) -> Story:
+    """A story in which two processes run each `build` and `run` at the same time.
+
+    Its nodes are repeatable and have no tests, so that the tables are those of one command after the other, however
+    the two are mixed. The nodes of a run that is not published are not one transaction: an append of rows that an
+    append has written, or a test that the second command fails, would tell the mixtures apart.
+    """
+    told = Generator(seed, steps, most).story()
+    changed = [node for step in told.steps for node in step.nodes.values()]
+    if not all(map(_is_repeatable, (*told.nodes, *changed))):
+        return overlapping_story(seed + _NEXT_SEED, steps, most)
+    nodes = tuple(map(_without_tests, told.nodes))
+    return Story(told.seed, told.begin, nodes, tuple(map(_overlapping, told.steps)))
+
+
+def _overlapping(step: Step) -> Step:
+    nodes = {name: _without_tests(node) for name, node in step.nodes.items()}
+    return replace(step, nodes=nodes, overlaps=step.verb in ("build", "run") and not step.fault)
+
+
+def _without_tests(node: Node) -> Node:
+    return replace(node, tests=())
+
+
+def _is_repeatable(node: Node) -> bool:
+    adds_rows = node.strategy == "append" or (
+        node.query is not None and (node.query.newest or node.query.base == "changes")
+    )
+    return not adds_rows and node.purged is None

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import json
+import subprocess
+import sys
+import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -39,9 +43,12 @@ from tests.random_projects.project import Step, Story, files
 from tests.random_projects.strategies import Refused, Undecided
 from tests.random_projects.values import CORE, Row, as_stored, literal
 
+ROOT: Final = Path(__file__).parents[2]
 SCHEMA: Final = "main"
 _SPARK_TYPES: Final = {"long": "bigint", "integer": "int"}
 _NOT_OF_DELTA_RS: Final = {"deletionVectors", "typeWidening", "typeWidening-preview"}
+_LOST: Final = ("Not published: ", "run it again")
+"""What a command says that another command has beaten, and that is to be typed again."""
 _ID_OF_VERSION: Final = "dbt_scd_id"
 """The column of a snapshot that is a hash, about which the documentation says nothing but that it distinguishes."""
 _SPARK: Final = {
@@ -57,8 +64,8 @@ class Difference(AssertionError):
     """A command, or a relation after it, is not what the oracle says."""
 
 
-def _start_spark() -> None:
-    """Starts the Spark of this process before the first command, for the statements that write sources."""
+def start_spark() -> None:
+    """Starts the Spark of this process before the first command, with settings for small rows."""
     open_session(SessionSettings("local[2]", spark_conf=_SPARK))
 
 
@@ -98,14 +105,15 @@ class Player:
             self._write_files(oracle)
             self._write_sources(oracle, step)
             try:
+                expected_beside = oracle.run(_beside(step)) if step.overlaps else {}
                 expected = oracle.run(step)
             except Undecided:
                 return
             if step.fault:
-                with _at(step.now), _failing_at(step.fault, step.is_lost):
+                with at(step.now), _failing_at(step.fault, step.is_lost):
                     self._dbt_of(*step.command())
-            with _at(step.now):
-                found, text = self._dbt(step)
+            with at(step.now):
+                found, text = self._played(step, expected_beside)
             where = f"step {number} ({' '.join(step.command())})"
             if found != expected:
                 raise Difference(f"{where}: {_different(expected, found)}\n{text}")
@@ -126,7 +134,7 @@ class Player:
             path.unlink()
         profile = {"random": {"target": "test", "outputs": {"test": target}}}
         self._put("profiles.yml", yaml.safe_dump(profile))
-        _start_spark()
+        start_spark()
 
     def _put(self, name: str, text: str) -> None:
         path = self.folder / name
@@ -154,21 +162,42 @@ class Player:
                 house.sql(f"create table raw.{name} ({columns})")
             house.sql(f"insert overwrite raw.{name} {_values(rows)}")
 
+    def _played(self, step: Step, expected: Mapping[str, str]) -> tuple[dict[str, str], str]:
+        """The ends of all nodes other than tests, and the output. If the step overlaps, another process begins the
+        command before, as another logical run.
+
+        Raises:
+            Difference: if the nodes of the other command end in another way.
+        """
+        if not step.overlaps:
+            return self._dbt(step)
+        arguments = _beside(step).command()
+        command = [sys.executable, "-m", "tests.random_projects.beside", str(self.folder), step.now.isoformat()]
+        with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            assert process.stdout is not None
+            lines = list(_until_a_node_starts(process.stdout))
+            rest = threading.Thread(target=lines.extend, args=(process.stdout,))
+            rest.start()
+            found, text = self._dbt(step)
+            rest.join()
+        text_beside = "".join(lines)
+        if _has_lost(text_beside):
+            text_beside = subprocess.run(
+                [*command, *arguments], check=False, stdout=subprocess.PIPE, text=True, cwd=ROOT
+            ).stdout
+        if text_beside.splitlines()[-1:] != [json.dumps(expected, sort_keys=True)]:
+            raise Difference(f"the command beside it should end with {expected}:\n{text_beside}")
+        return self._dbt(step) if _has_lost(text) else (found, text)
+
     def _dbt(self, step: Step) -> tuple[dict[str, str], str]:
-        """The ends of all nodes other than tests, and the output."""
         result, text = self._dbt_of(*step.command())
-        if result.exception is not None:
+        if result.exception is not None and not (step.overlaps and _has_lost(text)):
             raise Difference(f"{step.command()}: {result.exception!r}\n{text}")
-        return {each.node.name: each.status.value for each in _of_nodes(result.result)}, text
+        return ends_of(result.result or ()), text
 
     def _dbt_of(self, *arguments: str) -> tuple[Any, str]:
-        folders = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
-        folders += ["--target-path", str(self.folder / "target"), "--log-path", str(self.folder / "logs")]
-        reset_adapters()
-        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as output:
-            quick_dbt.install(patch)
-            patch.setattr(ManifestLoader, "build_manifest_state_check", _same_state)
-            result = dbtRunner().invoke(["--no-use-colors", *arguments, *folders])
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            result = run_dbt(self.folder, "target", arguments)
         return result, output.getvalue()
 
     def _differences(self, oracle: Oracle) -> Iterator[str]:
@@ -204,15 +233,47 @@ class Player:
             yield "delta-rs", _stored(table.to_pyarrow_table().to_pylist(), columns)
 
 
+def run_dbt(folder: Path, target: str, arguments: Sequence[str]) -> Any:
+    """Runs a command in a project, with its artifacts in a folder of it."""
+    folders = ["--project-dir", str(folder), "--profiles-dir", str(folder)]
+    folders += ["--target-path", str(folder / target), "--log-path", str(folder / "logs")]
+    reset_adapters()
+    with pytest.MonkeyPatch.context() as patch:
+        quick_dbt.install(patch)
+        patch.setattr(ManifestLoader, "build_manifest_state_check", _same_state)
+        return dbtRunner().invoke(["--no-use-colors", *arguments, *folders])
+
+
+def ends_of(results: Sequence[NodeResult]) -> dict[str, str]:
+    """The end of each node other than tests."""
+    return {
+        each.node.name: each.status.value
+        for each in results
+        if each.node.resource_type.value in ("model", "seed", "snapshot")
+    }
+
+
+def _has_lost(text: str) -> bool:
+    return any(words in text for words in _LOST)
+
+
+def _until_a_node_starts(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if " START " in line:
+            return
+
+
+def _beside(step: Step) -> Step:
+    """The same command as another logical run."""
+    return replace(step, run_id=f"{step.run_id}-beside")
+
+
 def _name_of(kind: Any) -> str:
     """The name of a type of delta-rs in Spark."""
     if isinstance(kind, StructType):
         return f"struct<{','.join(f'{each.name}:{_name_of(each.type)}' for each in kind.fields)}>"
     return _SPARK_TYPES.get(str(kind.type), str(kind.type))
-
-
-def _of_nodes(results: Sequence[NodeResult]) -> list[NodeResult]:
-    return [each for each in results if each.node.resource_type.value in ("model", "seed", "snapshot")]
 
 
 _state = ManifestLoader.build_manifest_state_check
@@ -226,7 +287,7 @@ def _same_state(loader: ManifestLoader) -> ManifestStateCheck:
 
 
 @contextlib.contextmanager
-def _at(now: datetime) -> Iterator[None]:
+def at(now: datetime) -> Iterator[None]:
     """Lets the last batch of microbatch models end at a moment."""
     moment = now.replace(tzinfo=timezone.utc)
     with mock.patch.object(MicrobatchBuilder, "build_end_time", return_value=moment):

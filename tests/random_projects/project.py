@@ -154,6 +154,7 @@ class Step:
         publish: `after_tests` or `at_once`.
         fault: the number of the commit at which the storage fails; the command is then repeated. 0 for none.
         is_lost: whether that commit is written, and only its answer is lost.
+        overlaps: whether another process runs the command at the same time, as another logical run.
     """
 
     now: datetime
@@ -166,6 +167,7 @@ class Step:
     publish: str = "at_once"
     fault: int = 0
     is_lost: bool = False
+    overlaps: bool = False
 
     def command(self) -> list[str]:
         """The arguments of dbt."""

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.random_projects.generator import story
+from tests.random_projects.generator import overlapping_story, story
 from tests.random_projects.history import Player
 
 ROOT: Final = Path(__file__).parents[2]
@@ -31,4 +31,11 @@ def test_tables_are_those_of_the_oracle_after_each_run() -> None:
 @pytest.mark.parametrize("number", range(10))
 def test_tables_of_larger_projects_are_those_of_the_oracle(seed: int, number: int, tmp_path: Path) -> None:
     told = story(seed + number)
+    assert not Player(tmp_path / "project", tmp_path / "warehouse", told).difference(), f"seed {seed + number}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(3))
+def test_two_commands_at_once_write_the_tables_of_one_after_the_other(seed: int, number: int, tmp_path: Path) -> None:
+    told = overlapping_story(seed + number, steps=3, most=6)
     assert not Player(tmp_path / "project", tmp_path / "warehouse", told).difference(), f"seed {seed + number}"
