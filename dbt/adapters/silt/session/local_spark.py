@@ -1,4 +1,4 @@
-"""Creates the folders of a local Spark, and changes it after its start: removes unused parts, hides the name of files.
+"""Creates the folders of a local Spark, and changes it after its start: removes settings, hides the name of files.
 
 Only this user can read the folders of its log, rows and leftovers: Spark lets every user of the machine read the rows
 that it writes for its own use. A process that is killed deletes nothing. Each folder contains a file that its process
@@ -7,9 +7,6 @@ because containers may share a temporary folder.
 
 Spark copies Hadoop's configuration several times for each statement, and sends it along with each stage. Two thirds of
 its entries are defaults of MapReduce and YARN, which such a Spark never uses (decision 0043).
-
-When Spark first reads or writes a file it starts a Python process, which imports pyspark and looks for packages named
-`pyspark_...` with a data source in them. The first statement waits for that, and few need it (decision 0053).
 
 Spark's RPC port serves files to every client, with or without `spark.authenticate`, and before Spark 4.3 also files
 outside of the folder with the name (SPARK-58056): another user of the machine could read each file that this user can
@@ -23,10 +20,8 @@ import atexit
 import contextlib
 import logging
 import os
-import pkgutil
 import secrets
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,8 +36,6 @@ from dbt.adapters.silt.engine.kernel import file_locks
 _logger = logging.getLogger(__name__)
 
 _FILES: Final = ("mapred-default.xml", "yarn-default.xml")
-_PREFIX: Final = "pyspark_"  # source: pyspark/sql/worker/lookup_data_sources.py
-_OTHER_PYTHON: Final = ("spark.pyspark.python", "spark.submit.pyFiles", "spark.archives", "spark.yarn.dist.archives")
 _OWNER: Final = "org.apache.spark.sql.artifact.ArtifactManager$"
 _FIELD: Final = "ARTIFACT_DIRECTORY_PREFIX"
 
@@ -83,30 +76,6 @@ def _entries(context: SparkContext, configuration: Any) -> Any:
     method = configuration.getClass().getDeclaredMethod("getProps", gateway.new_array(language.Class, 0))
     method.setAccessible(True)
     return method.invoke(configuration, gateway.new_array(language.Object, 0)).entrySet()
-
-
-def skip_search_for_sources(context: SparkContext, conf: Mapping[str, str]) -> None:
-    """Skips Spark's search if this process can prove that it would find nothing.
-
-    Args:
-        context: a context whose Python processes run on this machine, and which has not read or written files yet.
-        conf: all settings that it was started with.
-    """
-    if not _finds_what_spark_would(conf) or any(each.name.startswith(_PREFIX) for each in pkgutil.iter_modules()):
-        return
-    assert context._jvm is not None
-    jvm = context._jvm
-    with contextlib.suppress(Py4JError, TypeError):  # a Spark of another version searches itself
-        manager = getattr(jvm.org.apache.spark.sql.execution.datasources, "DataSourceManager$")
-        empty = getattr(getattr(jvm.scala.collection.immutable, "Map$"), "MODULE$").empty()
-        getattr(getattr(manager, "MODULE$"), "dataSourceBuilders_$eq")(jvm.scala.Some(empty))
-
-
-def _finds_what_spark_would(conf: Mapping[str, str]) -> bool:
-    """Returns whether Spark's Python is this Python, with the same packages."""
-    if os.environ.get("PYSPARK_PYTHON") != sys.executable or any(key in conf for key in _OTHER_PYTHON):
-        return False
-    return not any(key.startswith("spark.executorEnv.PYTHON") for key in conf)
 
 
 def hide_file_name(context: SparkContext) -> None:

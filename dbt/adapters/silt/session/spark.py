@@ -240,7 +240,6 @@ def _start(settings: SessionSettings) -> _Running:
         if _LOCAL_MASTER.fullmatch(settings.master):
             local_spark.hide_file_name(context)
             local_spark.remove_hadoop_defaults(context)
-            local_spark.skip_search_for_sources(context, conf)
         _reach_storage(context, settings)
         _logger.debug("Spark runs")
         return _Running(settings, context, None if started is None else started.proc, folder, local)
