@@ -218,3 +218,15 @@ def test_values_that_cannot_be_stored_raise_an_error_that_names_them(
 def test_two_spark_columns_with_the_same_name_raise_an_error(spark: SparkSession) -> None:
     with pytest.raises(DbtRuntimeError, match="`id`, `ID`"):
         to_frame(spark, spark.range(1).selectExpr("id", "id as ID"))
+
+
+def test_times_in_structs_and_lists_are_in_the_zone_of_the_session(spark: SparkSession) -> None:
+    missing = datetime.datetime(2024, 3, 31, 2, 30)
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        kind, rows = stored(spark, pa.table({"at": [missing], "all": [{"of": [missing]}]}))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert kind == "struct<at:timestamp,all:struct<of:array<timestamp>>>"
+    assert rows == [("2024-03-31 03:30:00", "{[2024-03-31 03:30:00]}")]

@@ -48,7 +48,7 @@ def to_frame(session: SparkSession, rows: Any, expected: T.StructType | None = N
         levels = [f"__index_{level}" for level in range(rows.index.nlevels)]
         _warn_of_index(rows.index.names)
         return _distinctly_named(rows.to_spark(index_col=levels).drop(*levels))
-    table = _storable(_arrow_table(rows), session)
+    table = _storable(_arrow_table(rows))
     return _without_void(_spark_frame(session, table), expected)
 
 
@@ -180,25 +180,20 @@ def _of_column(name: str) -> Iterator[None]:
         ) from error
 
 
-def _storable(table: pa.Table, session: SparkSession) -> pa.Table:
+def _storable(table: pa.Table) -> pa.Table:
     """Casts the table to types that Spark supports."""
-    columns = [_stored(column, field, session) for field, column in zip(table.schema, table.columns, strict=True)]
+    columns = [_stored(column, field) for field, column in zip(table.schema, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=table.column_names)
 
 
-def _stored(column: pa.ChunkedArray, field: pa.Field, session: SparkSession) -> pa.ChunkedArray:
+def _stored(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     _refuse_unknown_extension(field)
     column = _plain(column, field)
     wanted = _stored_type(column.type, field.name)
     with _of_column(field.name):
         column.validate(full=True)  # such as a decimal with more digits than its type has.
         # Only nanoseconds can be lost: all other casts are to the same or a wider type.
-        stored = column if wanted == column.type else pc.cast(column, wanted, safe=not _has_nanoseconds(column.type))
-        if not pa.types.is_timestamp(wanted) or wanted.tz is not None:
-            return stored
-        zone = session.conf.get("spark.sql.session.timeZone")
-        # Spark SQL reads an ambiguous local time in this way; its own conversion of Arrow rejects it.
-        return pc.assume_timezone(stored, zone, ambiguous="earliest", nonexistent="latest")
+        return column if wanted == column.type else pc.cast(column, wanted, safe=not _has_nanoseconds(column.type))
 
 
 def _plain(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
@@ -287,7 +282,7 @@ def _not_stored(kind: object, name: str) -> DbtRuntimeError:
 
 def _without_void(frame: DataFrame, expected: T.StructType | None) -> DataFrame:
     known = {} if expected is None else {each.name.lower(): each.dataType for each in expected.fields}
-    kinds = [_known(each.dataType, known.get(each.name.lower())) for each in frame.schema.fields]
+    kinds = [_known(frames.with_zone(each.dataType), known.get(each.name.lower())) for each in frame.schema.fields]
     if kinds == [each.dataType for each in frame.schema.fields]:
         return frame
     columns = [F.col(quote(name)).cast(kind).alias(name) for name, kind in zip(frame.columns, kinds, strict=True)]

@@ -14,8 +14,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, types
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
@@ -120,12 +121,42 @@ def frame_view(df: DataFrame, name: str) -> Iterator[None]:
 
 
 def frame_of_rows(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """Returns a DataFrame of the rows; the table may be empty."""
+    """Returns a DataFrame of the rows; the table may be empty.
+
+    Times without a zone have the type `spark.sql.timestampType`. PySpark's own conversion to `timestamp` knows only
+    Arrow's time zones, and refuses times that are missing or ambiguous in a zone: Spark's cast converts them.
+    """
+    schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
     if rows.num_rows:
-        return spark.createDataFrame(rows)
+        return _with_default_times(spark.createDataFrame(rows, schema))
     # Spark Connect reads no types from a table without rows.
     nulls = pa.Table.from_arrays([pa.nulls(1, each.type) for each in rows.schema], names=rows.column_names)
-    return spark.createDataFrame(nulls).limit(0)
+    return _with_default_times(spark.createDataFrame(nulls, schema).limit(0))
+
+
+def _with_default_times(frame: DataFrame) -> DataFrame:
+    kinds = [(each.name, each.dataType, with_zone(each.dataType)) for each in frame.schema.fields]
+    if all(kind == zoned for _, kind, zoned in kinds):
+        return frame
+    if frame.sparkSession.conf.get("spark.sql.timestampType") == "TIMESTAMP_NTZ":
+        return frame
+    return frame.select(*(F.col(quote(name)).cast(zoned).alias(name) for name, _, zoned in kinds))
+
+
+def with_zone(kind: types.DataType) -> types.DataType:
+    """Returns the type with `timestamp` for each `timestamp_ntz` in it."""
+    match kind:
+        case types.TimestampNTZType():
+            return types.TimestampType()
+        case types.ArrayType():
+            return types.ArrayType(with_zone(kind.elementType), kind.containsNull)
+        case types.MapType():
+            return types.MapType(with_zone(kind.keyType), with_zone(kind.valueType), kind.valueContainsNull)
+        case types.StructType():
+            return types.StructType(
+                [types.StructField(each.name, with_zone(each.dataType), each.nullable) for each in kind.fields]
+            )
+    return kind
 
 
 def computed_once(rows: DataFrame, eager: bool = True) -> DataFrame:
