@@ -48,7 +48,7 @@ SCHEMA: Final = "main"
 _SPARK_TYPES: Final = {"long": "bigint", "integer": "int"}
 _NOT_OF_DELTA_RS: Final = {"deletionVectors", "typeWidening", "typeWidening-preview"}
 _LOST: Final = ("Not published: ", "run it again")
-"""What a command says that another command has beaten, and that is to be typed again."""
+"""Texts of a command that has lost a conflict with another command: it is to be run again."""
 _ID_OF_VERSION: Final = "dbt_scd_id"
 """The column of a snapshot that is a hash, about which the documentation says nothing but that it distinguishes."""
 _SPARK: Final = {

@@ -131,10 +131,8 @@ class TestAMetastoreThatIsNotThere(Registered):
     ) -> None:
         results, output = run_dbt_and_capture(["build"])
         assert {str(result.status) for result in results} == {"success"}
-        assert (
-            output.count("is committed, but its entry in the metastore is not updated; the same is true of the other")
-            == 1
-        )
+        warning = "is committed, but its entry in the metastore is not updated; the same is true of the other tables"
+        assert output.count(warning) == 1
         assert "[SILT_REGISTRATION] the Hive metastore could not be opened" in output
         _, output = run_dbt_and_capture(["run-operation", "silt_register"], expect_pass=False)
         assert "[SILT_REGISTRATION]" in output

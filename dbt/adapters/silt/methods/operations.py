@@ -113,10 +113,10 @@ class RegistrationMethods(metaclass=AdapterMeta):
         tables after the publication.
         """
         node = self.connections.node.context
-        if self.connections.is_published or not self.connections.invocation.writes:
+        if self.config.credentials.catalog is None or not self.connections.invocation.writes:
             return
         entries = self.connections.registration
-        if entries is None or not node.is_writing_node:
+        if entries is None or not node.is_writing_node or self.connections.is_published:
             return
         name = table_of(node.node, self._own_database)
         for warning in entries.settle_committed([name]):
