@@ -17,12 +17,7 @@ from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.locations import check_locations, is_local, local_path, table_location
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidSettingError,
-    InvalidStatementError,
-    RelationNotFoundError,
-    SchemaNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.near_names import near_names
@@ -73,7 +68,7 @@ class OpenWarehouse:
         """
         parts = name_parts(text)
         if len(parts) > 3:
-            raise InvalidStatementError(f"`{text}` has more than three parts", remedy="Write it `schema.table`")
+            raise errors.InvalidStatementError(f"`{text}` has more than three parts", remedy="Write it `schema.table`")
         return RelationName(*(self.database, self.schema)[: 3 - len(parts)], *parts)
 
     def existing(self, text: str) -> RelationName:
@@ -98,8 +93,8 @@ class OpenWarehouse:
             return name
         remedy = f"Did you mean {' or '.join(near)}?"
         if not self.catalog.has_schema(name.database, name.schema):
-            raise SchemaNotFoundError(f"there is no schema `{name.schema}`", table=str(name), remedy=remedy)
-        raise RelationNotFoundError("the table or view does not exist", table=str(name), remedy=remedy)
+            raise errors.SchemaNotFoundError(f"there is no schema `{name.schema}`", table=str(name), remedy=remedy)
+        raise errors.RelationNotFoundError("the table or view does not exist", table=str(name), remedy=remedy)
 
     def _relations(self, database: str) -> list[RelationName]:
         return [each.name for each in self.catalog.all_relations(database)]
@@ -148,7 +143,9 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
             return _warehouse_at(str(folder), arguments)
-    raise InvalidSettingError(f"there is neither a dbt project nor a warehouse in {Path.cwd()}", remedy=_NO_WAREHOUSE)
+    raise errors.InvalidSettingError(
+        f"there is neither a dbt project nor a warehouse in {Path.cwd()}", remedy=_NO_WAREHOUSE
+    )
 
 
 def table_of(text: str, arguments: Namespace) -> DeltaLog:
@@ -194,7 +191,7 @@ def view_of(text: str, arguments: Namespace) -> View | None:
     if found is None or found.kind is not RelationKind.VIEW:
         return None
     if version is not None or time is not None:
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             "it is a view, and a view has no versions",
             remedy="Leave the version out, or show a table that it reads",
             table=str(full),
@@ -210,7 +207,7 @@ def without_version(text: str) -> str:
     """
     name, version, time = _travel(text)
     if version is not None or time is not None:
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             f"`{text}` names one version, but the history shows all of them",
             remedy=f"Run `silt history {name}`, or `silt show {text}` for that version",
         )
@@ -259,7 +256,7 @@ def _path(text: str) -> str | None:
 def _warehouse_at(location: str, arguments: Namespace) -> OpenWarehouse:
     location = table_location(location if is_url(location) else os.path.expanduser(location))
     if is_local(location) and not os.path.isdir(location):
-        raise InvalidSettingError(f"the folder {location} does not exist", remedy=_NO_WAREHOUSE)
+        raise errors.InvalidSettingError(f"the folder {location} does not exist", remedy=_NO_WAREHOUSE)
     database, schema = profile_locations.DATABASE, profile_locations.SCHEMA
     locations = {database: location}
     target_path = None if arguments.target_path is None else Path(arguments.target_path)
@@ -269,7 +266,7 @@ def _warehouse_at(location: str, arguments: Namespace) -> OpenWarehouse:
 def _check_exists(location: str) -> None:
     """Checks that the warehouse exists: otherwise the answer for a missing warehouse would be "no tables"."""
     if is_local(location) and not os.path.isdir(local_path(location)):
-        raise InvalidSettingError(
+        raise errors.InvalidSettingError(
             f"the profile's warehouse {location} does not exist yet",
             remedy=f"Run dbt first. {_NO_WAREHOUSE}",
         )

@@ -10,12 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
-    SiltError,
-    TypeMismatchError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes
 
@@ -42,7 +37,7 @@ class ChangedColumns:
     keys: Sequence[str] = ()
     is_snapshot: bool = False
 
-    def explained(self, failure: str, cause: BaseException | None) -> SiltError | None:
+    def explained(self, failure: str, cause: BaseException | None) -> errors.SiltError | None:
         """Returns the error that names the columns at fault, or None if the write failed for another reason.
 
         Args:
@@ -51,15 +46,17 @@ class ChangedColumns:
         """
         if _OF_MISSING.search(failure) and self._missing():
             problem = f"the query no longer returns {_listed(self._missing())}, which the table has"
-            return ColumnNotFoundError(problem, remedy=self._remedy_of_missing(), table=self.table)
+            return errors.ColumnNotFoundError(problem, remedy=self._remedy_of_missing(), table=self.table)
         is_of_value, retyped = _OF_VALUES.search(failure), self._retyped()
         if not retyped or not (is_of_value or _OF_TYPES.search(failure)):
             return None
         # A problem that begins with an error condition of Spark does not name a column.
-        if isinstance(cause, TypeMismatchError | ValueNotCastableError) and not cause.problem.startswith("["):
+        if isinstance(cause, errors.TypeMismatchError | errors.ValueNotCastableError) and not cause.problem.startswith(
+            "["
+        ):
             return type(cause)(cause.problem, remedy=self._remedy_of_types(), table=self.table, details=cause.details)
         keys = [each for each in retyped if each.lower() in self._key_names()]
-        kind = ValueNotCastableError if is_of_value else TypeMismatchError
+        kind = errors.ValueNotCastableError if is_of_value else errors.TypeMismatchError
         return kind(self._of_types(keys or retyped, failure), remedy=self._remedy_of_types(), table=self.table)
 
     def _missing(self) -> list[str]:

@@ -24,12 +24,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.types import column_type
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidNameError,
-    InvalidSettingError,
-    StatementSyntaxError,
-    TypeMismatchError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import CHAR_VARCHAR_KEY
 from dbt.adapters.silt.engine.sql.foreign_names import TYPES, type_remedy
@@ -211,7 +206,7 @@ class StagedSeed:
             text = self._misfit(session, column, kind)
             if text is not None:
                 row = list(self.table.columns[column].values()).index(text) + 1
-                raise TypeMismatchError(
+                raise errors.TypeMismatchError(
                     f"the seed {self.name} has `{text}` in row {row} of the column `{column}`, which is not of the "
                     f"type {kind}",
                     remedy="Correct the file, or the seed's `column_types`",
@@ -264,7 +259,7 @@ def _check_names(name: str, table: agate.Table) -> None:
     for column in table.column_names:
         before = seen.setdefault(column.lower(), column)
         if before != column:
-            raise InvalidNameError(
+            raise errors.InvalidNameError(
                 f"the seed {name} has the columns `{before}` and `{column}`, whose names differ in case only",
                 remedy="Rename one of them in the file's first line",
             )
@@ -273,8 +268,8 @@ def _check_names(name: str, table: agate.Table) -> None:
 def _check_type(name: str, column: str, kind: str) -> None:
     try:
         column_type(kind)
-    except StatementSyntaxError as error:
-        raise InvalidSettingError(
+    except errors.StatementSyntaxError as error:
+        raise errors.InvalidSettingError(
             f"`column_types` of the seed {name} gives the column `{column}` the type `{kind}`, unknown to Spark",
             remedy=type_remedy(kind) or TYPES,
             details={"column": column, "type": kind},

@@ -13,6 +13,7 @@ from dbt_common.exceptions import CompilationError, DbtDatabaseError
 from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations import snapshots
+from dbt.adapters.silt.materializations.incremental import strategies
 from dbt.adapters.silt.materializations.incremental.changed_keys import changed_keys_clause
 from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
 from dbt.adapters.silt.materializations.incremental.consumed_changes import (
@@ -30,14 +31,6 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     merge_clauses,
 )
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY, batch_window
-from dbt.adapters.silt.materializations.incremental.strategies import (
-    STRATEGIES,
-    check_columns,
-    check_predicates,
-    check_strategy,
-    exclusion_warning,
-    names_columns,
-)
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
@@ -59,7 +52,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         """Returns the columns of a query, which is not run."""
 
     def valid_incremental_strategies(self) -> list[str]:
-        return list(STRATEGIES)
+        return list(strategies.STRATEGIES)
 
     def get_incremental_strategy_macro(self, model_context: Mapping[str, Any], strategy: str) -> Any:
         """Returns the macro of a strategy, from the adapter or the project.
@@ -67,7 +60,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         Raises:
             CompilationError: if the macro does not exist.
         """
-        check_strategy(strategy, model_context, self.config.project_name)
+        strategies.check_strategy(strategy, model_context, self.config.project_name)
         return super().get_incremental_strategy_macro(model_context, strategy)  # type: ignore[misc]
 
     @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
@@ -89,8 +82,8 @@ class IncrementalMethods(metaclass=AdapterMeta):
         A full refresh does not read these columns, and may be meant to correct the table: it returns a warning instead.
         It also returns a warning of a misspelt column in `merge_exclude_columns`.
         """
-        check_predicates(config, strategy)
-        if not names_columns(config, strategy):
+        strategies.check_predicates(config, strategy)
+        if not strategies.names_columns(config, strategy):
             return None
         try:
             columns = self.get_column_schema_from_query(query)
@@ -98,17 +91,17 @@ class IncrementalMethods(metaclass=AdapterMeta):
             # The query may depend on its header; if not, the write fails for the same reason.
             return None
         try:
-            check_columns(config, strategy, [each.name for each in columns])
+            strategies.check_columns(config, strategy, [each.name for each in columns])
         except CompilationError as error:
             if not full_refresh:
                 raise
             return f"{error.msg}; a run without --full-refresh needs a valid value"
-        return exclusion_warning(config, [each.name for each in columns])
+        return strategies.exclusion_warning(config, [each.name for each in columns])
 
     @available.parse_none
     def exclusion_warning(self, config: Mapping[str, Any], columns: list[SiltColumn]) -> str | None:
         """Returns the warning of a misspelt column in `merge_exclude_columns`."""
-        return exclusion_warning(config, [each.name for each in columns])
+        return strategies.exclusion_warning(config, [each.name for each in columns])
 
     @available.parse(lambda *_, **__: "")
     def changed_keys_clause(self, model: Mapping[str, Any]) -> str:

@@ -10,12 +10,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidNameError,
-    InvalidStatementError,
-    SchemaNotFoundError,
-    StorageError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import unquote
 
 if TYPE_CHECKING:
@@ -44,7 +39,7 @@ class SchemaMethods(metaclass=AdapterMeta):
             try:
                 # dbt passes the name in its quotes.
                 return self.connections.catalog.schemas(unquote(database or self._own_database))
-            except (SchemaNotFoundError, InvalidNameError):
+            except (errors.SchemaNotFoundError, errors.InvalidNameError):
                 return []
 
     def check_schema_exists(self, database: str, schema: str) -> bool:
@@ -57,7 +52,10 @@ class SchemaMethods(metaclass=AdapterMeta):
             super().create_schema(relation)  # type: ignore[misc]
             self.connections.log_new_folder(relation.database or self._own_database)
         except DbtRuntimeError as error:
-            if not (self._prepares_run(relation) and isinstance(error.__cause__, InvalidStatementError | StorageError)):
+            if not (
+                self._prepares_run(relation)
+                and isinstance(error.__cause__, errors.InvalidStatementError | errors.StorageError)
+            ):
                 raise
             self._failed_schemas[self._key(relation.database, relation.schema)] = error
 

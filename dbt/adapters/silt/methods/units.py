@@ -15,12 +15,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import (
-    RelationExistsError,
-    ReplaceWhereMismatchError,
-    SiltError,
-    sentence,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
@@ -200,8 +195,10 @@ class UnitMethods(metaclass=AdapterMeta):
             return decision
         try:
             found = self._clone_source(build, model, name)
-        except SiltError as error:  # an input that is missing here, and that a run would create first
-            return reuse_decision.Built((*decision.reasons, f"not cloned from {name}: {sentence(error.problem)}"))
+        except errors.SiltError as error:  # an input that is missing here, and that a run would create first
+            return reuse_decision.Built(
+                (*decision.reasons, f"not cloned from {name}: {errors.sentence(error.problem)}")
+            )
         if isinstance(found, tuple):
             return reuse_decision.Cloned(found[0])
         return reuse_decision.Built((*decision.reasons, *found.reasons))
@@ -272,10 +269,10 @@ class UnitMethods(metaclass=AdapterMeta):
         try:
             return self.connections.execute(sql, unit=unit)[0]
         except DbtDatabaseError as error:
-            if isinstance(error.__cause__, RelationExistsError):
+            if isinstance(error.__cause__, errors.RelationExistsError):
                 raise DbtDatabaseError(_created_meanwhile(error.__cause__)) from error.__cause__
-            if isinstance(error.__cause__, ReplaceWhereMismatchError) and unit.is_batch:
-                raise DbtDatabaseError(f"{sentence(error.msg)} {sentence(REMEDY)}") from error.__cause__
+            if isinstance(error.__cause__, errors.ReplaceWhereMismatchError) and unit.is_batch:
+                raise DbtDatabaseError(f"{errors.sentence(error.msg)} {errors.sentence(REMEDY)}") from error.__cause__
             raise
 
     @available.parse(lambda *_, **__: None)
@@ -361,7 +358,7 @@ def _checksum(model: Mapping[str, Any]) -> str | None:
     return model["checksum"]["checksum"] if model.get("checksum") else None
 
 
-def _created_meanwhile(error: RelationExistsError) -> str:
+def _created_meanwhile(error: errors.RelationExistsError) -> str:
     """Returns the error for a table that another run has created since this run looked for it."""
     happened = "another run has created it since this run looked for it"
     return f"[{error.code}] {error.table}: {happened}. Nothing was written: run it again."

@@ -16,12 +16,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.rollback_plan import RollbackScope
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentModificationError,
-    NotWrittenError,
-    RelationNotFoundError,
-    RunNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import JournalEntry
@@ -95,7 +90,7 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     scope, settings = scope_of(run_id), request.settings()
     findings = rollback_plan.find(catalog, searched, scope)
     if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
-        raise RunNotFoundError(
+        raise errors.RunNotFoundError(
             f"no table of this warehouse has a commit of a run `{run_id}`",
             remedy=similar_run(run_id, known_runs(runs(found), records)),
         )
@@ -115,7 +110,7 @@ def note_rolled_back(target_path: Path | None, request: RollbackRequest, found: 
     """
     if target_path is None or request.dry_run or request.exclude or found.done.kept:
         return
-    with contextlib.suppress(NotWrittenError):  # then a later command warns about the undone run
+    with contextlib.suppress(errors.NotWrittenError):  # then a later command warns about the undone run
         RunRegistry(target_path).mark_rolled_back(request.run_id)
 
 
@@ -185,13 +180,13 @@ def _check_excluded(catalog: Catalog, names: Iterable[RelationName]) -> None:
     """Checks that all names exist: after a typing error, the table would be changed."""
     for name in names:
         if catalog.find(name) is None:
-            raise RelationNotFoundError("the table to leave out does not exist", table=str(name))
+            raise errors.RelationNotFoundError("the table to leave out does not exist", table=str(name))
 
 
 def _check_not_running(request: RollbackRequest, entries: Iterable[RunEntry]) -> None:
     for entry in entries:
         if entry.run_id == request.run_id and entry.running and entry.invocation_id != request.invocation_id:
-            raise ConcurrentModificationError(
+            raise errors.ConcurrentModificationError(
                 f"run {entry.run_id} is still running: `{entry.command}`, since {entry.started_at} on {entry.host}, "
                 f"in process {entry.process}",
                 remedy="Nothing was changed: wait for the run to end, or stop it first",

@@ -16,14 +16,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import (
-    InternalError,
-    NotATableError,
-    RelationNotFoundError,
-    SchemaNotFoundError,
-    SiltError,
-    TableDamagedError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.history import CommitHead, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -84,7 +77,7 @@ class TableHistory:
 
     table: RelationName
     commits: tuple[LoggedCommit, ...] = ()
-    problem: SiltError | None = None
+    problem: errors.SiltError | None = None
 
     def of_run(self, run_id: str) -> tuple[LoggedCommit, ...]:
         """Returns the commits of a run, oldest first."""
@@ -186,10 +179,10 @@ def runs(found: Iterable[TableHistory]) -> list[Run]:
 def _history(catalog: Catalog, table: RelationName) -> TableHistory | None:
     try:
         return TableHistory(table, tuple(log_history(catalog.table(table))))
-    except (RelationNotFoundError, SchemaNotFoundError):
+    except (errors.RelationNotFoundError, errors.SchemaNotFoundError):
         return None
     except Exception as error:
-        gone = isinstance(error, NotATableError) and catalog.find(table) is None
+        gone = isinstance(error, errors.NotATableError) and catalog.find(table) is None
         return None if gone else TableHistory(table, problem=problem_of(error, str(table)))
 
 
@@ -222,14 +215,14 @@ def _distinct(names: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
-def problem_of(error: Exception, table: str) -> SiltError:
+def problem_of(error: Exception, table: str) -> errors.SiltError:
     """Returns the error as an error of the engine: another program may have written the table.
 
     Args:
         table: the table's name, for messages.
     """
-    if isinstance(error, SiltError):
+    if isinstance(error, errors.SiltError):
         return error
     if isinstance(error, _TOO_MUCH):
-        return TableDamagedError(f"it takes too much memory to read it ({type(error).__name__})", table=table)
-    return InternalError(f"it cannot be read ({error!r:.200})", table=table)
+        return errors.TableDamagedError(f"it takes too much memory to read it ({type(error).__name__})", table=table)
+    return errors.InternalError(f"it cannot be read ({error!r:.200})", table=table)

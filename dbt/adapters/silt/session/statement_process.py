@@ -31,15 +31,7 @@ from dbt_common.exceptions import DbtBaseException
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitStateUnknownError,
-    InvalidSettingError,
-    NotATableError,
-    SiltError,
-    SparkEndedError,
-    SparkUnavailableError,
-    TableDamagedError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.lazy import lazy_module
@@ -136,7 +128,7 @@ def _credentials(given: Mapping[str, Any]) -> SiltCredentials:
         SiltCredentials.validate(of_warehouse)
         return SiltCredentials.from_dict(of_warehouse)
     except (DbtBaseException, ValidationError) as error:
-        raise InvalidSettingError(str(error).strip(), remedy="Correct the profile") from error
+        raise errors.InvalidSettingError(str(error).strip(), remedy="Correct the profile") from error
 
 
 def fields_of_target(path: Path, profile: str, target: str) -> Mapping[str, Any]:
@@ -177,18 +169,18 @@ class _Answers:
     def failed(self, error: Exception, warehouse: Warehouse | None) -> None:
         """Sends the error, and whether this session is still usable."""
         known = error if warehouse is None else known_error(error, lambda: warehouse.catalog)
-        if not isinstance(known, SiltError) and (known is None or warehouse is None):
+        if not isinstance(known, errors.SiltError) and (known is None or warehouse is None):
             traceback.print_exception(error)
             return self.send({"error": f"{type(error).__name__}: {error}", "damage": False, "ended": False})
-        is_damage = isinstance(known, TableDamagedError) and not isinstance(known, NotATableError)
-        text = shown(_of_no_run(cast("SiltError", known)))
-        return self.send({"error": text, "damage": is_damage, "ended": isinstance(known, SparkUnavailableError)})
+        is_damage = isinstance(known, errors.TableDamagedError) and not isinstance(known, errors.NotATableError)
+        text = shown(_of_no_run(cast("errors.SiltError", known)))
+        return self.send({"error": text, "damage": is_damage, "ended": isinstance(known, errors.SparkUnavailableError)})
 
 
-def _of_no_run(error: SiltError) -> SiltError:
+def _of_no_run(error: errors.SiltError) -> errors.SiltError:
     """Returns the error with a remedy for a statement outside of a run: no `dbt retry` will skip it."""
-    if isinstance(error, CommitStateUnknownError | SparkEndedError):
-        remedy = error.remedy_without_run if isinstance(error, CommitStateUnknownError) else _AGAIN
+    if isinstance(error, errors.CommitStateUnknownError | errors.SparkEndedError):
+        remedy = error.remedy_without_run if isinstance(error, errors.CommitStateUnknownError) else _AGAIN
         return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version)
     return error
 
@@ -258,7 +250,7 @@ class _Statements:
                 answer, rows = self._answer(warehouse, text, most, txn)
         except Exception as error:  # the process that waits for the answer reports it
             self._idle.set()
-            if self._cancelled.is_set() and not isinstance(error, CommitStateUnknownError):
+            if self._cancelled.is_set() and not isinstance(error, errors.CommitStateUnknownError):
                 return self.answers.send({"cancelled": True})
             return self.answers.failed(error, self.warehouse)
         self._idle.set()

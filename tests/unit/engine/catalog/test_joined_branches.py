@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog import branches
+from dbt.adapters.silt.engine.catalog import branch_attempts
 from dbt.adapters.silt.engine.catalog.branch_attempts import BranchAttempts
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -93,7 +93,7 @@ def test_a_run_that_is_being_published_cannot_be_joined_before_its_process_conti
         patch.setattr(Publications, "settle", _killed)
         with pytest.raises(KeyboardInterrupt):
             runs(catalog).publish(run, branch)
-    for attempt in store.files_below(branches.FOLDER):
+    for attempt in store.files_below(branch_attempts.FOLDER):
         if "attempt" not in attempt.path:
             continue
         publication = store.read(attempt.path, 1_000).decode().split('"')[3]

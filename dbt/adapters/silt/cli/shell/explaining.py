@@ -15,21 +15,7 @@ from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.printable import line
 from dbt.adapters.silt.engine.kernel.scan.skipping import SkippedBy, SkipReason
-from dbt.adapters.silt.engine.kernel.table.expressions import (
-    And,
-    Column,
-    Comparison,
-    Constant,
-    Expression,
-    In,
-    IsNotNull,
-    IsNull,
-    Not,
-    Or,
-    StartsWith,
-    Value,
-    columns,
-)
+from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.sql.conditions.predicates import field_at
 
 _FEW = 5
@@ -71,7 +57,9 @@ def _why(read: TableRead, reason: SkipReason) -> str:
 
 def _ranges(read: TableRead, reason: SkipReason) -> list[tuple[str, Any, Any]]:
     """Returns the common bounds of the excluded files, for each column of the condition that has bounds."""
-    named: dict[tuple[str, ...], Column] = {column.parts: column for column in columns(reason.part)}
+    named: dict[tuple[str, ...], expressions.Column] = {
+        column.parts: column for column in expressions.columns(reason.part)
+    }
     bounds = column_bounds(reason.files.combine_chunks(), read.snapshot.metadata, list(named.values()))
     found = []
     for column in named.values():
@@ -111,40 +99,40 @@ def _files(number: int) -> str:
     return f"{number:,} file{'' if number == 1 else 's'}"
 
 
-def _condition_text(condition: Expression) -> str:
+def _condition_text(condition: expressions.Expression) -> str:
     """Returns the condition; its unknown parts become `...`."""
     match condition:
-        case Constant():
+        case expressions.Constant():
             return "..."
-        case And(parts):
+        case expressions.And(parts):
             return " and ".join(map(_inner, parts)) or "true"
-        case Or(parts):
+        case expressions.Or(parts):
             return " or ".join(map(_inner, parts)) or "false"
-        case Not(part):
+        case expressions.Not(part):
             return f"not {_inner(part)}"
-        case IsNull(column):
+        case expressions.IsNull(column):
             return f"{_column_text(column)} is null"
-        case IsNotNull(column):
+        case expressions.IsNotNull(column):
             return f"{_column_text(column)} is not null"
-        case StartsWith(column, prefix):
+        case expressions.StartsWith(column, prefix):
             return f"{_column_text(column)} like {_value(prefix + '%')}"
-        case Comparison(operator, column, value):
+        case expressions.Comparison(operator, column, value):
             return f"{_column_text(column)} {operator} {_value(value)}"
-        case In(column, values):
+        case expressions.In(column, values):
             shown = [*map(_value, values[:_FEW]), *(["..."] if len(values) > _FEW else [])]
             return f"{_column_text(column)} in ({', '.join(shown)})"
 
 
-def _column_text(column: Column) -> str:
+def _column_text(column: expressions.Column) -> str:
     return ".".join(part if part.isidentifier() else quote(part) for part in column.parts)
 
 
-def _inner(part: Expression) -> str:
+def _inner(part: expressions.Expression) -> str:
     text = _condition_text(part)
-    return f"({text})" if isinstance(part, And | Or) else text
+    return f"({text})" if isinstance(part, expressions.And | expressions.Or) else text
 
 
-def _value(value: Value | None) -> str:
+def _value(value: expressions.Value | None) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, datetime):

@@ -11,17 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dbt.adapters.silt.cli.shell import commands
-from dbt.adapters.silt.cli.shell.output import (
-    MOST_COUNTED,
-    CancelledError,
-    Change,
-    Result,
-    RowsFound,
-    StatementFailedError,
-    drawn,
-    summary,
-)
+from dbt.adapters.silt.cli.shell import commands, output
 from dbt.adapters.silt.cli.shell.statements import Statements
 from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.kernel import owned_folders, printable
@@ -198,12 +188,12 @@ class Prompt:
                 return
             for statement in split_statements(text):
                 started = time.monotonic()
-                result = self.statements.run(statement, MOST_COUNTED)
-                self._print(lines(result, terminal_columns(), MOST_COUNTED))
+                result = self.statements.run(statement, output.MOST_COUNTED)
+                self._print(lines(result, terminal_columns(), output.MOST_COUNTED))
                 print(f"{time.monotonic() - started:.1f} s", file=sys.stderr)
-        except (KeyboardInterrupt, CancelledError):
+        except (KeyboardInterrupt, output.CancelledError):
             print("cancelled", file=sys.stderr)
-        except (SiltError, StatementFailedError) as error:
+        except (SiltError, output.StatementFailedError) as error:
             print(printable.lines(str(error)), file=sys.stderr)
 
     def _print(self, found: Iterator[str]) -> None:
@@ -245,18 +235,18 @@ def is_whole(text: str) -> bool:
     return len(tokens) > 1 and tokens[-2].word == ";"
 
 
-def lines(result: Result, columns: int | None, most: int) -> Iterator[str]:
+def lines(result: output.Result, columns: int | None, most: int) -> Iterator[str]:
     """Returns the lines that show a result.
 
     Args:
         columns: the width of the terminal, if any.
         most: the maximum number of rows that were computed.
     """
-    if isinstance(result, RowsFound):
-        yield from drawn(result.rows, columns)
+    if isinstance(result, output.RowsFound):
+        yield from output.drawn(result.rows, columns)
         if columns is not None:
-            yield summary(result.rows.num_rows, most)
-    elif isinstance(result, Change):
+            yield output.summary(result.rows.num_rows, most)
+    elif isinstance(result, output.Change):
         yield result.text
     else:
         yield from result.lines

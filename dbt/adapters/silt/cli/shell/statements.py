@@ -15,12 +15,7 @@ from dbt.adapters.silt.engine.answers.select_text import table_select
 from dbt.adapters.silt.engine.answers.sessions import Names, change_no_answer, changes_session, known_zone
 from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import (
-    RelationNotFoundError,
-    SparkEndedError,
-    StatementSyntaxError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
@@ -109,7 +104,7 @@ class Statements:
         self._is_plain = self._begins_plain
         was_open, self.is_in_transaction = self.is_in_transaction, False
         lost = "the open transaction, of which nothing was applied, and " if was_open else ""
-        raise SparkEndedError(
+        raise errors.SparkEndedError(
             f"the statement was not run: Spark has ended, and {lost}"
             "the session's SET, USE and temporary views are lost",
             remedy="Run those again, then this statement",
@@ -119,7 +114,7 @@ class Statements:
         """Returns the parsed statement, or None if only the session can parse it."""
         try:
             return None if immediate(text) is not None else parse(text)
-        except StatementSyntaxError:
+        except errors.StatementSyntaxError:
             if self._is_plain:
                 raise
             return None
@@ -140,17 +135,17 @@ class Statements:
     def _explained(self, statement: ast.Explain) -> Explanation:
         quick = self._quick()
         if not isinstance(statement.statement, ast.Query):
-            raise UnsupportedStatementError(
+            raise errors.UnsupportedStatementError(
                 "only a query can be explained", remedy="Explain the query of the statement"
             )
         if quick is None:
-            raise UnsupportedStatementError(
+            raise errors.UnsupportedStatementError(
                 "settings of this session change the meaning of statements, so only Spark can explain them",
                 remedy="Use Spark's plan, `explain extended ...`, or a new shell",
             )
         try:
             return explanation(explained(quick, statement.statement))
-        except RelationNotFoundError:
+        except errors.RelationNotFoundError:
             if table_select(scanned(statement.statement.text)) is None:
                 self.spark.run(statement.text)  # Spark's parser distinguishes a missing table from a syntax error
             raise

@@ -13,11 +13,7 @@ from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.types import arrow_type
-from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
-    UnsupportedFeatureError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -158,7 +154,7 @@ class Quick:
         prepared = self.prepared(statement)
         try:
             return None if prepared is None else prepared.answer(most)
-        except UnsupportedFeatureError:
+        except errors.UnsupportedFeatureError:
             return None
 
     def prepared(self, statement: Statement) -> Prepared | None:
@@ -170,9 +166,9 @@ class Quick:
         snapshot = log.snapshot() if select.version is None else log.snapshot_at(select.version)
         try:
             return self._prepared(select, log, snapshot)
-        except (UnsupportedStatementError, UnsupportedFeatureError):
+        except (errors.UnsupportedStatementError, errors.UnsupportedFeatureError):
             return None
-        except ColumnNotFoundError as error:
+        except errors.ColumnNotFoundError as error:
             if _may_be_sparks(error):
                 return None
             raise
@@ -199,7 +195,7 @@ class Quick:
             return TRUE
         try:
             return exact_predicate(select.where, snapshot.schema, [qualifier], self.time_zone)
-        except UnsupportedStatementError:
+        except errors.UnsupportedStatementError:
             if calls is None:
                 raise
             return None
@@ -303,13 +299,13 @@ def is_plain(field: StructField) -> bool:
     return _COLLATIONS not in text and "char(" not in text.replace("varchar(", "")
 
 
-def _no_column(name: str, snapshot: Snapshot) -> ColumnNotFoundError:
+def _no_column(name: str, snapshot: Snapshot) -> errors.ColumnNotFoundError:
     known = near_names(name, snapshot.schema.names) or snapshot.schema.names
     remedy = f"Check its name; the columns are: {', '.join(known)}"
-    return ColumnNotFoundError(f"there is no column `{name}`", remedy=remedy, table=snapshot.table)
+    return errors.ColumnNotFoundError(f"there is no column `{name}`", remedy=remedy, table=snapshot.table)
 
 
-def _may_be_sparks(error: ColumnNotFoundError) -> bool:
+def _may_be_sparks(error: errors.ColumnNotFoundError) -> bool:
     """Returns whether the name may be a function that is called without parentheses, or a column that Spark adds."""
     name = error.problem.partition("`")[2].partition("`")[0].upper()
     return name.startswith(("_", "CURRENT_", "LOCAL", "SESSION_"))

@@ -16,20 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.errors import InternalError
-from dbt.adapters.silt.engine.kernel.table.expressions import (
-    And,
-    Column,
-    Comparison,
-    Constant,
-    Expression,
-    In,
-    IsNotNull,
-    IsNull,
-    Not,
-    Or,
-    StartsWith,
-    Value,
-)
+from dbt.adapters.silt.engine.kernel.table import expressions
 
 _FEW_VALUES: Final = 16
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
@@ -51,19 +38,19 @@ _WITH_NAN: Final[Mapping[str, tuple[bool, bool]]] = {
 }
 
 
-def is_exact(expression: Expression) -> bool:
+def is_exact(expression: expressions.Expression) -> bool:
     """Returns whether every part of the expression has a single outcome for each row."""
     match expression:
-        case Constant(possible):
+        case expressions.Constant(possible):
             return len(possible) == 1
-        case And(parts) | Or(parts):
+        case expressions.And(parts) | expressions.Or(parts):
             return all(map(is_exact, parts))
-        case Not(part):
+        case expressions.Not(part):
             return is_exact(part)
     return True
 
 
-def outcomes(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
+def outcomes(expression: expressions.Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
     """Returns the outcome of the expression for each row; null is SQL's NULL.
 
     Args:
@@ -73,40 +60,40 @@ def outcomes(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
         InternalError: if the expression is not exact, or the batch lacks a column.
     """
     match expression:
-        case Constant():
+        case expressions.Constant():
             return pa.repeat(_only(expression), batch.num_rows)
-        case And(parts):
+        case expressions.And(parts):
             found = (outcomes(part, batch) for part in parts)
             return functools.reduce(pc.and_kleene, found, pa.repeat(True, batch.num_rows))
-        case Or(parts):
+        case expressions.Or(parts):
             found = (outcomes(part, batch) for part in parts)
             return functools.reduce(pc.or_kleene, found, pa.repeat(False, batch.num_rows))
-        case Not(part):
+        case expressions.Not(part):
             return pc.invert(outcomes(part, batch))
     array = _column(expression.column, batch)
     match expression:
-        case IsNull():
+        case expressions.IsNull():
             return pc.is_null(array)
-        case IsNotNull():
+        case expressions.IsNotNull():
             return pc.is_valid(array)
-        case Comparison("<=>", _, value):
+        case expressions.Comparison("<=>", _, value):
             return pc.is_null(array) if value is None else pc.fill_null(_compared("=", array, value), False)
-        case Comparison(operator, _, value):
+        case expressions.Comparison(operator, _, value):
             return _compared(operator, array, value)
-        case In(_, values):
+        case expressions.In(_, values):
             return _among(array, values)
-        case StartsWith(_, prefix):
+        case expressions.StartsWith(_, prefix):
             return pc.starts_with(array, prefix)
 
 
-def _only(constant: Constant) -> pa.Scalar:
+def _only(constant: expressions.Constant) -> pa.Scalar:
     if len(constant.possible) != 1:
         raise InternalError("a condition that may have several outcomes cannot filter rows")
     (outcome,) = constant.possible
     return pa.scalar(outcome, pa.bool_())
 
 
-def _column(column: Column, batch: pa.RecordBatch) -> pa.Array:
+def _column(column: expressions.Column, batch: pa.RecordBatch) -> pa.Array:
     """Returns a column or a member of structs, null if a struct around it is null."""
     first, *inner = column.parts
     array = batch.column(_index_of(first, batch.schema.names))
@@ -122,7 +109,7 @@ def _index_of(name: str, names: Sequence[str]) -> int:
     raise InternalError(f"there is no column `{name}` to compare")
 
 
-def _compared(operator: str, array: pa.Array, value: Value | None) -> pa.BooleanArray:
+def _compared(operator: str, array: pa.Array, value: expressions.Value | None) -> pa.BooleanArray:
     if value is None:
         return pa.nulls(len(array), pa.bool_())
     compare = _COMPARE[operator]
@@ -144,7 +131,7 @@ def _wide(array: pa.Array) -> pa.Array:
     return array.cast(pa.int8()) if pa.types.is_boolean(array.type) else array
 
 
-def _scalar(value: Value, column: pa.DataType) -> pa.Scalar:
+def _scalar(value: expressions.Value, column: pa.DataType) -> pa.Scalar:
     if pa.types.is_integer(column):
         return pa.scalar(value, pa.int64())
     if pa.types.is_boolean(column):
@@ -161,7 +148,7 @@ def _plain(number: Decimal) -> Decimal:
     return Decimal(format(number, "f")) if isinstance(exponent, int) and exponent > 0 else number
 
 
-def _among(array: pa.Array, values: Sequence[Value | None]) -> pa.BooleanArray:
+def _among(array: pa.Array, values: Sequence[expressions.Value | None]) -> pa.BooleanArray:
     given = [value for value in values if value is not None]
     if len(given) > _FEW_VALUES and not (pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
         choices = pa.array([_scalar(value, array.type).as_py() for value in given], _wide(array[:0]).type)

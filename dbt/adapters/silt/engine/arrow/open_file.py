@@ -13,13 +13,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.arrow.casts import position
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
-from dbt.adapters.silt.engine.kernel.errors import (
-    DataFileMissingError,
-    SiltError,
-    StorageError,
-    TableDamagedError,
-    UnsupportedFeatureError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import file_guard, footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.files.file_guard import Contradiction, Expected
@@ -70,14 +64,16 @@ def problems(scan: ArrowScan, file: AddFile) -> Iterator[None]:
     name = decode_path(file.path)
     try:
         yield
-    except (TableDamagedError, UnsupportedFeatureError) as error:
+    except (errors.TableDamagedError, errors.UnsupportedFeatureError) as error:
         if error.table is not None:
             raise
         raise _of_file(error, name, scan) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # a column's name may not be UTF-8
         if isinstance(error, OSError) and error.errno is not None:
-            raise StorageError(f"the data file {name} cannot be read ({error.strerror})", table=scan.table) from error
-        raise TableDamagedError(
+            raise errors.StorageError(
+                f"the data file {name} cannot be read ({error.strerror})", table=scan.table
+            ) from error
+        raise errors.TableDamagedError(
             f"the data file {name} cannot be read ({first_line(error)})",
             table=scan.table,
             version=scan.version,
@@ -98,11 +94,11 @@ def _source(scan: ArrowScan, store: Store, name: str) -> Iterator[Any]:
         yield source
 
 
-def _missing(scan: ArrowScan, name: str) -> DataFileMissingError:
+def _missing(scan: ArrowScan, name: str) -> errors.DataFileMissingError:
     where: dict[str, Any] = {"table": scan.table, "version": scan.version, "details": {"path": name}}
     if not is_absolute(name):
-        return DataFileMissingError(f"the data file {name} is missing", **where)
-    return DataFileMissingError(
+        return errors.DataFileMissingError(f"the data file {name} is missing", **where)
+    return errors.DataFileMissingError(
         f"the data file {name} is missing: the table is a shallow clone, and VACUUM or a drop has deleted the file of "
         "its source",
         remedy="Restore the source's file from a copy, or clone the source again; a deep clone has its own files",
@@ -117,7 +113,7 @@ def _check_rows(scan: ArrowScan, file: AddFile, rows: int, path: str) -> None:
         raise file_guard.changed(Contradiction(problem), path, scan.table, scan.version)
 
 
-def _of_file(error: SiltError, name: str, scan: ArrowScan) -> SiltError:
+def _of_file(error: errors.SiltError, name: str, scan: ArrowScan) -> errors.SiltError:
     """Returns the error with the file, the table and the version; `it` in its message is the file."""
     return type(error)(
         f"the data file {name}: {error.problem}",

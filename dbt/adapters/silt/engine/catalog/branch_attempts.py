@@ -12,14 +12,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitStateUnknownError,
-    ConcurrentModificationError,
-    CorruptLogError,
-    VersionNotFoundError,
-)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import needed_files
 from dbt.adapters.silt.engine.kernel.publication.documents import Status, began_ms
@@ -95,7 +89,7 @@ class BranchAttempts:
             end = "is too old to be published"
         else:
             return
-        raise ConcurrentModificationError(
+        raise errors.ConcurrentModificationError(
             f"the run on whose branch this session works {end}",
             remedy="Run `reset silt.branch`, or leave the option `branch` out",
         )
@@ -109,9 +103,9 @@ class BranchAttempts:
         """
         try:
             self.check_open()
-        except ConcurrentModificationError as error:
+        except errors.ConcurrentModificationError as error:
             problem = f"the change may or may not have been published with the run: {error.problem}"
-            raise CommitStateUnknownError(problem, remedy=error.remedy) from error
+            raise errors.CommitStateUnknownError(problem, remedy=error.remedy) from error
 
     def have_ended(self) -> bool:
         """Returns whether the branch was published or closed, as far as that is decided.
@@ -150,7 +144,9 @@ class BranchAttempts:
         body = json.dumps({"publication": None if publication is None else str(publication)}).encode()
         self._register.store.make_folder(self._folder)
         if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
-            raise ConcurrentModificationError("another process has published, continued or dropped these changes")
+            raise errors.ConcurrentModificationError(
+                "another process has published, continued or dropped these changes"
+            )
         self.number = number
         if publication is not None and not self._is_read_again:
             self._is_read_again = self.has_sessions()
@@ -181,7 +177,7 @@ def parsed(store: Store, path: str, parse: Callable[[Any], T]) -> T:
     try:
         return parse(foreign_json.loads(store.read(path, DOCUMENT_BYTES)))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
+        raise errors.CorruptLogError(f"{path} cannot be read ({error!r})") from error
 
 
 def _publication(body: Any) -> int | None:
@@ -205,7 +201,9 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
         folder = f"{FOLDER}/{branch_id}/{location}"
         if is_old or register.store.status(f"{folder}/{BASE}") is None:
             continue
-        with contextlib.suppress(VersionNotFoundError):  # its base was cleaned up, so it can no longer be published
+        with contextlib.suppress(
+            errors.VersionNotFoundError
+        ):  # its base was cleaned up, so it can no longer be published
             held[branch_id] = needed_files(BranchLog(log, register.store.child(folder)))
     return held
 

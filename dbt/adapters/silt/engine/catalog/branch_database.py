@@ -25,15 +25,8 @@ from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning,
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.transaction import changes
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
-from dbt.adapters.silt.engine.kernel.transaction.changes import (
-    DROP_OPERATION,
-    DROPPED_PROPERTY,
-    NOT_DONE,
-    Changes,
-    Operation,
-    ReadSet,
-)
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 
 COPY: Final = (
@@ -296,12 +289,12 @@ def _check_free(name: RelationName, present: Meaning | None, replace_view: bool)
 def _end(log: BranchLog) -> None:
     """Commits the last version of a table on the branch: a table that is created again has done no unit of work."""
     snapshot = log.snapshot()
-    properties = {**snapshot.metadata.configuration, DROPPED_PROPERTY: str(log.clock.now_ms())}
+    properties = {**snapshot.metadata.configuration, changes.DROPPED_PROPERTY: str(log.clock.now_ms())}
     metadata = replace(snapshot.metadata, configuration=properties)
     done = (each.app_id for each in snapshot.transactions.values() if each.version >= 0 and each.app_id != MARK)
-    forgotten = tuple(SetTransaction(app_id, NOT_DONE) for app_id in done)
-    last = Changes(Operation(DROP_OPERATION), metadata=metadata, forgotten=forgotten)
-    commit(log, snapshot, last, ReadSet(), CommitSettings())
+    forgotten = tuple(SetTransaction(app_id, changes.NOT_DONE) for app_id in done)
+    last = changes.Changes(changes.Operation(changes.DROP_OPERATION), metadata=metadata, forgotten=forgotten)
+    commit(log, snapshot, last, changes.ReadSet(), CommitSettings())
 
 
 def _refused(what: str, name: str) -> UnsupportedStatementError:

@@ -17,15 +17,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import (
-    FOLDER,
-    JOINED,
-    BranchAttempts,
-    Joined,
-    documents,
-    folders,
-    parsed,
-)
+from dbt.adapters.silt.engine.catalog import branch_attempts
 from dbt.adapters.silt.engine.catalog.branch_conflicts import BranchChange, Relation, changes_of, conflicts, relation_of
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
@@ -74,7 +66,7 @@ class Branch:
         self._names: dict[_Key, NameChange] = {}
         self._dropped_schemas: dict[str, bool] = {}
         self._superseded: list[Meaning] = []
-        self.attempts = BranchAttempts(register, self.id)
+        self.attempts = branch_attempts.BranchAttempts(register, self.id)
         self._lock = threading.RLock()
 
     def log(self, main: DeltaLog) -> BranchLog:
@@ -199,7 +191,7 @@ class Branch:
             before, versions = self.attempts.number, self._published(settings)
             if self.attempts.number == before:  # this process has changed nothing
                 self.attempts.announce(new_publication(self._register.clock))
-        except Joined:
+        except branch_attempts.Joined:
             versions = self.reopen()._published(settings)
         self._delete(but_attempts=True)
         return versions
@@ -311,7 +303,7 @@ class Branch:
 
     @property
     def _folder(self) -> str:
-        return f"{FOLDER}/{self.id}"
+        return f"{branch_attempts.FOLDER}/{self.id}"
 
     def _published(self, settings: PublishSettings) -> dict[str, int]:
         versions = publish(self._register, self._used_logs(), tuple(self._names.values()), settings)
@@ -362,15 +354,15 @@ class Branch:
             CorruptLogError, StorageError: if the branch cannot be read.
         """
         store = self._register.store
-        for path in documents(store, self._folder):
+        for path in branch_attempts.documents(store, self._folder):
             if path.endswith(_NAME):
-                self._note(parsed(store, path, parse_change))
+                self._note(branch_attempts.parsed(store, path, parse_change))
             if path.endswith(_SCHEMA):
-                self._dropped_schemas.update([parsed(store, path, _dropped_schema)])
+                self._dropped_schemas.update([branch_attempts.parsed(store, path, _dropped_schema)])
         for path in (file.path for file in store.files_below(self._folder)):
             if path.endswith(f"/{BASE}"):
                 location = path.removeprefix(f"{self._folder}/").removesuffix(f"/{BASE}")
-                table = parsed(store, path, lambda body: str(body["table"]))
+                table = branch_attempts.parsed(store, path, lambda body: str(body["table"]))
                 if only is None or name_parts(table)[-2:] == [only.schema, only.identifier]:
                     self._reopen_table(location, table, leaves_lost)
         self._complete_names()
@@ -431,9 +423,13 @@ class Branch:
                 store.delete_folder(self._folder)
                 return
             store.delete_all(
-                [path for path in documents(store, self._folder) if path.endswith((_NAME, _SCHEMA, JOINED))]
+                [
+                    path
+                    for path in branch_attempts.documents(store, self._folder)
+                    if path.endswith((_NAME, _SCHEMA, branch_attempts.JOINED))
+                ]
             )
-            for name in folders(store, self._folder):
+            for name in branch_attempts.folders(store, self._folder):
                 store.delete_folder(f"{self._folder}/{name}")
         except SiltError as error:
             _logger.warning("the commits of the branch %s are left: %s", self.id, error)

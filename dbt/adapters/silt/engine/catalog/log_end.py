@@ -7,15 +7,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentModificationError,
-    InvalidPropertyError,
-    TableDamagedError,
-    UnsupportedFeatureError,
-    UnusableFileError,
-)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
@@ -91,7 +84,7 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
             is_own = snapshot.metadata.configuration.get(_END_ID_PROPERTY) == end_id  # its answer was lost
             return EndResult.ENDED if is_own else EndResult.ENDED_BEFORE
         if end.version not in (None, newest):
-            raise ConcurrentModificationError(
+            raise errors.ConcurrentModificationError(
                 f"another writer has committed after version {end.version}, so it was not dropped",
                 table=log.name,
                 version=newest,
@@ -117,7 +110,7 @@ def is_dropped(log: DeltaLog) -> bool:
         was_readable = foreign_json.loads(log.store.read(_DROP_MARKER, DOCUMENT_BYTES))["readable"]
     except ObjectMissing:
         return False
-    except (UnusableFileError, ValueError, KeyError, TypeError):
+    except (errors.UnusableFileError, ValueError, KeyError, TypeError):
         was_readable = True  # not written by a drop
     snapshot = readable(log)
     return not was_readable if snapshot is None else is_last(snapshot)
@@ -132,7 +125,7 @@ def readable(log: DeltaLog) -> Snapshot | None:
     """Returns the newest snapshot, or None if the log is damaged or of an unknown protocol."""
     try:
         return log.snapshot()
-    except (TableDamagedError, UnsupportedFeatureError, InvalidPropertyError):
+    except (errors.TableDamagedError, errors.UnsupportedFeatureError, errors.InvalidPropertyError):
         return None
 
 

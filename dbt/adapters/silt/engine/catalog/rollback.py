@@ -13,13 +13,8 @@ from dbt.adapters.silt.engine.catalog import rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName, names_text
 from dbt.adapters.silt.engine.catalog.rollback_plan import ChangedTable, Findings, Problem, RollbackScope
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import utc_text
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentModificationError,
-    RollbackRefusedError,
-    SiltError,
-    UnsupportedStatementError,
-)
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.transaction import restore
@@ -128,7 +123,7 @@ def roll_back(catalog: Catalog, findings: Findings, scope: RollbackScope, settin
         for each in findings.created if settings.drop_created else ():
             catalog.drop_table(each.name, version=each.base.version)
             done.append(each.name)
-    except SiltError as error:
+    except errors.SiltError as error:
         raise _stopped(error, planned(findings, settings), done, settings) from error
     put_back = tuple(each for each in done if isinstance(each, PutBack))
     _check_ended(catalog, put_back, scope, settings)
@@ -153,7 +148,7 @@ def _check_ended(
     """Checks that the scope has no new commit in the restored tables."""
     again = rollback_plan.find(catalog, (each.name for each in put_back), scope).changed
     if again:
-        raise ConcurrentModificationError(
+        raise errors.ConcurrentModificationError(
             f"{settings.title} continued while it was rolled back, and has changed {_listed(again)} again",
             remedy="Wait until it has finished, and roll it back again",
             table=str(again[0].name),
@@ -164,12 +159,12 @@ def _check_ended(
 def _why_not_dropped(created: ChangedTable) -> Iterator[Problem]:
     if created.first.info.operation == _CONVERT:
         problem = "it was created from files that existed before it (CONVERT TO DELTA), which a drop would delete"
-        yield Problem(created.name, UnsupportedStatementError(problem, table=str(created.name)))
+        yield Problem(created.name, errors.UnsupportedStatementError(problem, table=str(created.name)))
 
 
 def _stopped(
-    error: SiltError, plan: Rollback, done: Sequence[PutBack | RelationName], settings: RollbackSettings
-) -> SiltError:
+    error: errors.SiltError, plan: Rollback, done: Sequence[PutBack | RelationName], settings: RollbackSettings
+) -> errors.SiltError:
     """Returns the error, with the tables already rolled back and the remaining tables."""
     names = [*(each.name for each in plan.put_back), *plan.dropped]
     before = (
@@ -191,7 +186,7 @@ def _stopped(
 
 def _refused(
     problems: Sequence[Problem], contested: Sequence[ChangedTable], settings: RollbackSettings
-) -> RollbackRefusedError:
+) -> errors.RollbackRefusedError:
     commits = [(each.name, commit) for each in contested for commit in each.later]
     reasons, remedies = [], []
     if contested:
@@ -204,7 +199,7 @@ def _refused(
         *(f"{name}@v{commit.version}: {_described(commit, settings)}" for name, commit in commits),
         *(f"{each.name}: {each.error.problem}" for each in problems),
     ]
-    return RollbackRefusedError(
+    return errors.RollbackRefusedError(
         f"{settings.title} was not rolled back, and nothing was changed: {', and '.join(reasons)}",
         remedy=f"{'. '.join(remedies)}:\n" + "\n".join(f"  {line}" for line in lines),
         details={

@@ -10,13 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import (
-    NotATableError,
-    RelationNotFoundError,
-    SchemaNotFoundError,
-    SiltError,
-    VersionNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -74,7 +68,7 @@ class Problem:
     """The error because of which a table cannot be restored or read."""
 
     name: RelationName
-    error: SiltError
+    error: errors.SiltError
 
 
 @dataclass(frozen=True)
@@ -108,9 +102,9 @@ def find(catalog: Catalog, names: Iterable[RelationName], scope: RollbackScope) 
                 created.append(traces.changed)
             elif (restorable := _prepared(traces.changed, scope)) is not None:
                 changed.append(restorable)
-        except (RelationNotFoundError, SchemaNotFoundError, NotATableError):
+        except (errors.RelationNotFoundError, errors.SchemaNotFoundError, errors.NotATableError):
             continue
-        except SiltError as error:
+        except errors.SiltError as error:
             problems.append(Problem(name, error))
     return Findings(known, tuple(changed), tuple(created), tuple(problems))
 
@@ -146,7 +140,7 @@ def _prepared(changed: ChangedTable, scope: RollbackScope) -> ChangedTable | Non
     """Returns the table with the number of rows that are restored, or None if a RESTORE would change nothing."""
     try:
         restoration = restore.prepare(changed.log, changed.base, changed.point)
-    except VersionNotFoundError as error:
+    except errors.VersionNotFoundError as error:
         raise _lost(changed.base, f"version {changed.point.version}, from before the run, was") from error
     _check_none_lost(restoration.back_to, changed.base, scope)
     if not restoration.changes.actions():
@@ -160,8 +154,8 @@ def _check_none_lost(snapshot: Snapshot, base: Snapshot, scope: RollbackScope) -
         raise _lost(base, "commits of the run were")
 
 
-def _lost(base: Snapshot, what: str) -> VersionNotFoundError:
-    return VersionNotFoundError(
+def _lost(base: Snapshot, what: str) -> errors.VersionNotFoundError:
+    return errors.VersionNotFoundError(
         f"{what} cleaned up from the log (`delta.logRetentionDuration`)",
         remedy="Leave the table out, and correct its rows by hand",
         table=base.table,

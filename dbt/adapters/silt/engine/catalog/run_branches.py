@@ -14,29 +14,18 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import (
-    FOLDER,
-    delete_old_branches,
-    is_branch_id,
-    is_too_old,
-    parsed,
-)
+from dbt.adapters.silt.engine.catalog import branch_attempts
 from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentModificationError,
-    CorruptLogError,
-    RunNotFoundError,
-    SiltError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 
 _logger = logging.getLogger(__name__)
 
-_RUNS: Final = f"{FOLDER}/runs"
+_RUNS: Final = f"{branch_attempts.FOLDER}/runs"
 _SHORTEST: Final = 4
 _SHOWN: Final = 5
 
@@ -48,7 +37,7 @@ def check_length(text: str) -> None:
         RunNotFoundError: if it is shorter.
     """
     if len(text) < _SHORTEST:
-        raise RunNotFoundError(
+        raise errors.RunNotFoundError(
             f"`{text}` is too short for the beginning of a run's id", remedy=f"Type at least {_SHORTEST} characters"
         )
 
@@ -94,7 +83,7 @@ class RunBranches:
         Raises:
             StorageError: if the storage failed.
         """
-        live = [run for run in self._readable() if not is_too_old(run.branch, self._register.clock)]
+        live = [run for run in self._readable() if not branch_attempts.is_too_old(run.branch, self._register.clock)]
         return sorted(live, key=lambda run: int(run.branch))
 
     def find(self, text: str) -> BranchedRun:
@@ -114,9 +103,9 @@ class RunBranches:
             return found[0]
         if found:
             ids = ", ".join(f"{each.run_id} (target {each.target})" for each in found[:_SHOWN])
-            raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
+            raise errors.RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
         ids = ", ".join(each.run_id for each in known[-_SHOWN:])
-        raise RunNotFoundError(
+        raise errors.RunNotFoundError(
             f"no run `{text}` with unpublished changes exists in this warehouse",
             remedy=f"Use one of {ids}" if ids else "No run is held: all changes are published or dropped",
         )
@@ -134,7 +123,7 @@ class RunBranches:
         self._delete_old()
         while True:
             known = self._read(run.path)
-            if known is not None and not is_too_old(known.branch, self._register.clock):
+            if known is not None and not branch_attempts.is_too_old(known.branch, self._register.clock):
                 branch = Branch(self._register, known.branch)
                 if not branch.attempts.was_published():
                     return known, branch.reopen()
@@ -159,7 +148,7 @@ class RunBranches:
         branch = Branch(self._register, run.branch)
         if branch.attempts.was_published():
             self._store.delete(run.path)
-            raise ConcurrentModificationError(f"another process has published or dropped the run {run.run_id}")
+            raise errors.ConcurrentModificationError(f"another process has published or dropped the run {run.run_id}")
         return branch.reopen(leaves_lost=to_drop)
 
     def join(self, text: str) -> Branch:
@@ -209,7 +198,7 @@ class RunBranches:
             CorruptLogError, StorageError: if the storage failed.
         """
         if branch.attempts.has_sessions():
-            raise ConcurrentModificationError("a session works on the branch of the run")
+            raise errors.ConcurrentModificationError("a session works on the branch of the run")
         other = branch.without(lost)
         continued = replace(run, branch=other.id, held="")
         copied = self.later(continued)
@@ -268,13 +257,13 @@ class RunBranches:
         """Deletes the document of a run that has ended; the next process of the run deletes it otherwise."""
         try:
             self._store.delete(run.path)
-        except SiltError as error:
+        except errors.SiltError as error:
             _logger.warning("the document of the run %s is left: %s", run.run_id, error)
 
     def _delete_old(self) -> None:
-        delete_old_branches(self._store, self._register.clock)
+        branch_attempts.delete_old_branches(self._store, self._register.clock)
         for run in self._readable():
-            if is_too_old(run.branch, self._register.clock):
+            if branch_attempts.is_too_old(run.branch, self._register.clock):
                 self._store.delete(run.path)
 
     def _readable(self) -> list[BranchedRun]:
@@ -282,17 +271,17 @@ class RunBranches:
         for each in self._store.files_below(_RUNS):
             try:
                 found.append(self._read(each.path))
-            except CorruptLogError as error:
+            except errors.CorruptLogError as error:
                 _logger.warning("%s", error)
         return [run for run in found if run is not None]
 
     def _read(self, path: str) -> BranchedRun | None:
         try:
-            found = parsed(self._store, path, _run)
+            found = branch_attempts.parsed(self._store, path, _run)
         except ObjectMissing:
             return None
-        if not is_branch_id(found.branch):
-            raise CorruptLogError(f"{path} cannot be read: {found.branch!r:.100} is not the id of a branch")
+        if not branch_attempts.is_branch_id(found.branch):
+            raise errors.CorruptLogError(f"{path} cannot be read: {found.branch!r:.100} is not the id of a branch")
         return found
 
 

@@ -26,13 +26,7 @@ from dbt.adapters.silt.engine.arrow.filters import outcomes
 from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.commands.spark.partitions import IN_FILE_TAG
 from dbt.adapters.silt.engine.datasource.write_plan import WritePlan
-from dbt.adapters.silt.engine.kernel.errors import (
-    NotNullViolationError,
-    PartitionValueError,
-    ReplaceWhereMismatchError,
-    StorageError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footer
 from dbt.adapters.silt.engine.kernel.files.stats_json import float_text
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
@@ -121,16 +115,16 @@ class StoredRows:
     def _check(self, rows: pa.RecordBatch) -> None:
         for at, (column, _) in enumerate(self._columns):
             if not column.nullable and rows.column(at).null_count:
-                raise NotNullViolationError(
+                raise errors.NotNullViolationError(
                     f"a row has a null in the NOT NULL column `{column.name}`", table=self.plan.table
                 )
             for place, kind in too_long(rows.column(at), declared_type(column), column.name):
-                raise ValueNotCastableError(
+                raise errors.ValueNotCastableError(
                     f"a row has a string in `{place}` that is longer than {kind}", table=self.plan.table
                 )
         predicate = self.plan.predicate
         if predicate != TRUE and not pc.all(pc.fill_null(outcomes(predicate, rows), False), min_count=0).as_py():
-            raise ReplaceWhereMismatchError("a row does not match `replaceWhere`", table=self.plan.table)
+            raise errors.ReplaceWhereMismatchError("a row does not match `replaceWhere`", table=self.plan.table)
 
     def _places(self, rows: pa.RecordBatch) -> Iterator[tuple[PartitionKey, pa.Array]]:
         """Yields each partition with rows, and the numbers of its rows."""
@@ -148,7 +142,7 @@ class StoredRows:
         try:
             value = rows.column(column.name)[row].as_py()
         except (ValueError, OverflowError) as error:
-            raise PartitionValueError(
+            raise errors.PartitionValueError(
                 f"the partition column `{column.name}` would hold a time outside the years 1 to 9999 in UTC",
                 table=self.plan.table,
             ) from error
@@ -196,7 +190,7 @@ def _partition_text(value: Any, name: str, table: str) -> str | None:
     text = _text(value)
     if text == "" or "\0" in text:
         what = "an empty string, which the format does not distinguish from null" if text == "" else "the character NUL"
-        raise PartitionValueError(f"the partition column `{name}` would hold {what}", table=table)
+        raise errors.PartitionValueError(f"the partition column `{name}` would hold {what}", table=table)
     return text
 
 
@@ -310,7 +304,7 @@ class _Task:
         metadata, schema = self._plan.metadata, self._form.schema
         status = self._store.status(path)
         if status is None or status.size != len(data):
-            raise StorageError(
+            raise errors.StorageError(
                 f"the data file {path} was written, but is missing or incomplete", table=self._plan.table
             )
         names = [schema.require(name).physical_name for name in metadata.partition_columns]

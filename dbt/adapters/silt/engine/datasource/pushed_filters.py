@@ -11,24 +11,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.kernel.table.expressions import (
-    TRUE,
-    And,
-    Column,
-    Comparison,
-    Expression,
-    In,
-    IsNotNull,
-    IsNull,
-    Not,
-    Operator,
-    StartsWith,
-    Value,
-)
+from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructType
 from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise, field_at
 
-_OPERATORS: Final[dict[str, Operator]] = {
+_OPERATORS: Final[dict[str, expressions.Operator]] = {
     "EqualTo": "=",
     "EqualNullSafe": "<=>",
     "GreaterThan": ">",
@@ -58,34 +45,34 @@ def is_pushing() -> bool:
     return _PUSHING in sys.modules
 
 
-def predicate(filters: Iterable[Any], schema: StructType) -> Expression:
+def predicate(filters: Iterable[Any], schema: StructType) -> expressions.Expression:
     """Returns the conjunction of the filters that translate exactly."""
     parts = tuple(part for each in filters if (part := _understood(each, schema)) is not None)
-    return And(parts) if parts else TRUE
+    return expressions.And(parts) if parts else expressions.TRUE
 
 
-def _understood(given: Any, schema: StructType) -> Expression | None:
+def _understood(given: Any, schema: StructType) -> expressions.Expression | None:
     kind = type(given).__name__
     if kind == "Not":
         inner = _understood(given.child, schema)
-        return None if inner is None else Not(inner)
+        return None if inner is None else expressions.Not(inner)
     path = tuple(given.attribute)
     field = field_at(schema, path)
     if field is None or compares_otherwise(schema, path):
         return None
-    column = Column(path)
+    column = expressions.Column(path)
     if kind in ("IsNull", "IsNotNull"):
-        return IsNull(column) if kind == "IsNull" else IsNotNull(column)
+        return expressions.IsNull(column) if kind == "IsNull" else expressions.IsNotNull(column)
     if kind == "In":
-        return In(column, given.value) if all(_fits(each, field.type) for each in given.value) else None
+        return expressions.In(column, given.value) if all(_fits(each, field.type) for each in given.value) else None
     if not _fits(given.value, field.type):
         return None
     if kind == "StringStartsWith":
-        return StartsWith(column, given.value)
-    return Comparison(_OPERATORS[kind], column, given.value) if kind in _OPERATORS else None
+        return expressions.StartsWith(column, given.value)
+    return expressions.Comparison(_OPERATORS[kind], column, given.value) if kind in _OPERATORS else None
 
 
-def _fits(value: Value | None, data_type: DataType) -> bool:
+def _fits(value: expressions.Value | None, data_type: DataType) -> bool:
     """Returns whether a value has the column's own type."""
     if isinstance(data_type, DecimalType):
         return type(value) in (int, Decimal)

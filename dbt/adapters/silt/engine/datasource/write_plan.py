@@ -14,12 +14,7 @@ from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionab
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
 from dbt.adapters.silt.engine.datasource.write_target import TargetTable
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidArgumentError,
-    NotNullViolationError,
-    TypeMismatchError,
-    UnsupportedFeatureError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import check_can_change
@@ -79,7 +74,7 @@ def _check_supported(metadata: Metadata, table: str) -> None:
     """
     schema = StructType.from_json(metadata.schema_string)
     for feature in _unsupported_rules(schema, TableProperties(metadata.configuration)):
-        raise UnsupportedFeatureError(
+        raise errors.UnsupportedFeatureError(
             f"the table has {feature}, which this data source does not write",
             remedy=_REMEDY,
             table=table,
@@ -101,7 +96,7 @@ def _check_columns(schema: StructType, given: StructType, table: str) -> None:
     names = [name.lower() for name in given.names]
     for column in given:
         if names.count(column.name.lower()) > 1:
-            raise TypeMismatchError(f"there are two columns `{column.name}`", table=table, remedy="Rename one")
+            raise errors.TypeMismatchError(f"there are two columns `{column.name}`", table=table, remedy="Rename one")
         _check_column(schema.require(column.name, table), column, table)
     for column in schema:
         if column.name.lower() not in names:
@@ -122,7 +117,7 @@ def _unsupported_rules(schema: StructType, properties: TableProperties) -> Itera
 def _check_column(column: StructField, given: StructField, table: str) -> None:
     wanted, found = _bare(column.type), _bare(given.type)
     if wanted != found and not is_widening(found, wanted):
-        raise TypeMismatchError(
+        raise errors.TypeMismatchError(
             f"the column `{column.name}` is {column.type.sql_name}, but the rows have {given.type.sql_name}",
             remedy="Cast the column of the DataFrame, or write it with `Warehouse.write`, which casts as SQL does",
             table=table,
@@ -136,14 +131,14 @@ def _bare(data_type: DataType) -> DataType:
 
 def _check_left_out(column: StructField, table: str) -> None:
     if CURRENT_DEFAULT in column.metadata:
-        raise UnsupportedFeatureError(
+        raise errors.UnsupportedFeatureError(
             f"the rows leave out the column `{column.name}`, whose default this data source does not compute",
             remedy="Give the column, or write the rows with `Warehouse.write`",
             table=table,
             details={"features": ("allowColumnDefaults",)},
         )
     if not column.nullable:
-        raise NotNullViolationError(f"the rows leave out the NOT NULL column `{column.name}`", table=table)
+        raise errors.NotNullViolationError(f"the rows leave out the NOT NULL column `{column.name}`", table=table)
 
 
 @dataclass(frozen=True)
@@ -179,7 +174,7 @@ class Asked:
         """
         mode = (self._of_overwrite("partitionOverwriteMode") or "static").lower()
         if mode not in ("static", "dynamic"):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"the option `partitionOverwriteMode` cannot be `{mode}`", remedy="Give `dynamic` or `static`"
             )
         return mode == "dynamic"
@@ -203,7 +198,7 @@ class Asked:
     def _of_overwrite(self, name: str) -> str | None:
         text = self.options.text(name)
         if text is not None and not self.overwrite:
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"the option `{name}` is only for the mode overwrite", remedy='Write with `mode("overwrite")`'
             )
         return text
@@ -237,7 +232,7 @@ class Asked:
         wanted = self.options.names("partitionBy")
         if wanted is None or [name.lower() for name in wanted] == [n.lower() for n in snapshot.partition_columns]:
             return
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"the table is partitioned by {', '.join(snapshot.partition_columns) or 'nothing'}",
             remedy="Remove `partitionBy`: a table keeps its partition columns",
             table=snapshot.table,

@@ -27,14 +27,7 @@ from dbt.adapters.silt.engine.datasource.part_files import Written
 from dbt.adapters.silt.engine.datasource.pyspark_classes import HAS_ARROW_STREAMS
 from dbt.adapters.silt.engine.datasource.write_plan import Asked, WritePlan
 from dbt.adapters.silt.engine.datasource.write_target import TargetTable
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentDropError,
-    ConcurrentTransactionError,
-    InvalidArgumentError,
-    MetadataChangedError,
-    SiltError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
@@ -85,7 +78,7 @@ class Finished:
         try:
             target = self.asked.target
             log = target.handle(self.plan.location.root) if self.plan.base_version is None else target.table()
-        except SiltError:
+        except errors.SiltError:
             _discard(self.plan)
             raise
         if self.plan.base_version is None:
@@ -97,7 +90,7 @@ class Finished:
     def _commit_once(self, log: DeltaLog) -> None:
         try:
             self._commit_to(log)
-        except ConcurrentTransactionError:
+        except errors.ConcurrentTransactionError:
             if self.txn is None or not log.snapshot().holds(self.txn):
                 raise
 
@@ -130,7 +123,7 @@ class Finished:
                 return
             base = self._base(log, newest)
             removed, reads = self._replaced(base, log.clock.now_ms())
-        except SiltError:
+        except errors.SiltError:
             folder.discard(log)
             raise
         name, parameters = self.operation
@@ -147,9 +140,9 @@ class Finished:
         """
         planned = self.plan.metadata
         if newest.metadata.id != planned.id:
-            raise ConcurrentDropError("the table was dropped and re-created", table=log.name)
+            raise errors.ConcurrentDropError("the table was dropped and re-created", table=log.name)
         if newest.metadata != planned:
-            raise MetadataChangedError(
+            raise errors.MetadataChangedError(
                 "another writer changed the table's columns or properties", table=log.name, version=newest.version
             )
         return log.snapshot_at(self.plan.base_version or 0) if self.asked.overwrite else newest
@@ -206,7 +199,7 @@ class _Folder:
                     log.store.delete(status.path)
         except ObjectMissing:
             return
-        except SiltError as error:
+        except errors.SiltError as error:
             _logger.warning("%s: unused data files are left in %s: %s", log.name, self.name, error)
 
 
@@ -230,8 +223,8 @@ def abort(messages: Sequence[Written | None], plan: WritePlan) -> None:
         _discard(each)
 
 
-def _in_part(base: Snapshot) -> UnsupportedStatementError:
-    return UnsupportedStatementError(
+def _in_part(base: Snapshot) -> errors.UnsupportedStatementError:
+    return errors.UnsupportedStatementError(
         "only some rows of a file would be replaced, but this data source replaces whole files",
         remedy="Give a condition on partition columns, or write with `Warehouse.write(..., replace_where=...)`",
         table=base.table,
@@ -297,7 +290,7 @@ def _batch_txn(asked: Asked) -> tuple[str, int] | None:
         return app_id, version
     if app_id is None and version is None:
         return None
-    raise InvalidArgumentError(
+    raise errors.InvalidArgumentError(
         "only one of `txnAppId` and `txnVersion` is given", remedy="Give both: an application id and its version"
     )
 
@@ -317,12 +310,12 @@ def _app_id(asked: Asked) -> str:
     try:
         data = open_location(table_location(checkpoint), storages).read("metadata")
         return str(json.loads(data)["id"])
-    except (ObjectMissing, SiltError, ValueError, KeyError) as error:
+    except (ObjectMissing, errors.SiltError, ValueError, KeyError) as error:
         raise _unnamed(f"the file `metadata` of the checkpoint {checkpoint} cannot be read here") from error
 
 
-def _unnamed(problem: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
+def _unnamed(problem: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
         f"{problem}, so the query id, which ensures that each batch is written only once, is not known",
         remedy="Give the stream the option `checkpointLocation`, or `txnAppId`: a unique name of this stream",
     )

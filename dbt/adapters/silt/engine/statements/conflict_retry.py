@@ -10,15 +10,8 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from dbt.adapters.silt.engine.commands.target import WriteSettings
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock, back_off
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitStateUnknownError,
-    ConcurrentCreateError,
-    ConcurrentDropError,
-    ConcurrentModificationError,
-    ExecutorLostError,
-    SiltError,
-)
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.statements import failures
 from dbt.adapters.silt.engine.statements.route import route
@@ -77,9 +70,9 @@ class ConflictRetry:
                 try:
                     with failures.mapped(context.namespace, statement):
                         result = route(statement, context)
-                except CommitStateUnknownError:
+                except errors.CommitStateUnknownError:
                     raise
-                except SiltError as error:
+                except errors.SiltError as error:
                     if attempt > self.attempts or not is_applied(context, statement):
                         if not self._may_run_again(error, statement, context, attempt):
                             named = failures.named(context.catalog, error)
@@ -93,12 +86,12 @@ class ConflictRetry:
                 else:
                     return _with_attempts(result, attempt)
 
-    def _may_run_again(self, error: SiltError, statement: Statement, context: Context, attempt: int) -> bool:
-        if isinstance(error, ExecutorLostError):
+    def _may_run_again(self, error: errors.SiltError, statement: Statement, context: Context, attempt: int) -> bool:
+        if isinstance(error, errors.ExecutorLostError):
             return attempt < self.attempts
-        if not isinstance(error, ConcurrentModificationError) or isinstance(error, ConcurrentDropError):
+        if not isinstance(error, errors.ConcurrentModificationError) or isinstance(error, errors.ConcurrentDropError):
             return False
-        if isinstance(error, ConcurrentCreateError) and not statement.accepts_existing_table:
+        if isinstance(error, errors.ConcurrentCreateError) and not statement.accepts_existing_table:
             return False
         return attempt < self.attempts and not _rests_on_earlier_reads(context, error.table)
 

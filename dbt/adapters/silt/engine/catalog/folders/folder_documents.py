@@ -20,13 +20,7 @@ from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
-from dbt.adapters.silt.engine.kernel.publication.documents import (
-    Kind,
-    Meaning,
-    NameChange,
-    parse_change,
-    serialize_change,
-)
+from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
 
@@ -38,12 +32,12 @@ class NextMeaning:
     """The change of a name by a publication that has begun."""
 
     publication: int
-    change: NameChange
+    change: documents.NameChange
 
     @property
     def creates_table(self) -> bool:
         """Whether the publication creates a table."""
-        return self.change.after is not None and self.change.after.kind is Kind.TABLE
+        return self.change.after is not None and self.change.after.kind is documents.Kind.TABLE
 
     @property
     def text(self) -> bytes | None:
@@ -111,7 +105,7 @@ class FolderDocuments:
             return None
         try:
             body = foreign_json.loads(data)
-            found = NextMeaning(int(body["publication"]), parse_change(body))
+            found = NextMeaning(int(body["publication"]), documents.parse_change(body))
             if (found.change.schema, found.change.name) != (name.schema, name.identifier):
                 raise ValueError("it is the change of another name")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -127,7 +121,7 @@ class FolderDocuments:
 
     def put_next(self, name: RelationName, suffix: str, found: NextMeaning) -> None:
         """Notes the change of a name."""
-        body = {**serialize_change(found.change), "publication": str(found.publication)}
+        body = {**documents.serialize_change(found.change), "publication": str(found.publication)}
         self.store.put(_next_path(name, suffix), json.dumps(body, ensure_ascii=False).encode())
 
     def delete_next(self, name: RelationName, suffix: str) -> None:
@@ -146,12 +140,12 @@ class FolderDocuments:
             return None
 
 
-def document_of(meaning: Meaning | None) -> bytes | None:
+def document_of(meaning: documents.Meaning | None) -> bytes | None:
     """Returns the document of a view or function, or None for a table or a name without meaning."""
-    return None if meaning is None or meaning.kind is Kind.TABLE else meaning.text.encode()
+    return None if meaning is None or meaning.kind is documents.Kind.TABLE else meaning.text.encode()
 
 
-def suffix_of(change: NameChange) -> str:
+def suffix_of(change: documents.NameChange) -> str:
     """Returns the ending of the document of a changed name: a relation's name has the document of a view."""
     return FUNCTION_SUFFIX if change.is_function else VIEW_SUFFIX
 

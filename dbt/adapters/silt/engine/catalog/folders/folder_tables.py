@@ -13,15 +13,8 @@ from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocu
 from dbt.adapters.silt.engine.catalog.log_end import End, end_log, is_dropped, is_table
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import (
-    NoSpaceError,
-    NotATableError,
-    RelationExistsError,
-    RelationNotFoundError,
-    SiltError,
-    StorageError,
-)
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_info
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication, publication_of
@@ -88,7 +81,7 @@ class FolderTables:
         """Returns whether the table exists, or the storage failed: then a read of the table raises the reason."""
         try:
             return self.has(store, name)
-        except StorageError:
+        except errors.StorageError:
             return True
 
     def end(self, store: Store, name: RelationName) -> None:
@@ -113,7 +106,7 @@ class FolderTables:
         store.delete(layout.document_path(name, VIEW_SUFFIX))
         try:
             end_log(self.log_of(store, name), self._clock, End(version, settle=_leave_undecided))
-        except NoSpaceError:
+        except errors.NoSpaceError:
             if version is not None:
                 raise
             self.discard(store, name)
@@ -176,7 +169,7 @@ def _rename_table(tables: FolderTables, documents: FolderDocuments, name: Relati
     try:
         store.rename_folder(layout.table_folder(name), layout.table_folder(new_name))
     except ObjectExists as error:
-        raise RelationExistsError(
+        raise errors.RelationExistsError(
             "the folder of the new name exists, and is not a table",
             table=str(new_name),
             remedy=f"Remove {store.root}/{layout.table_folder(new_name)} if it contains nothing of value",
@@ -218,7 +211,7 @@ def check_no_view(documents: FolderDocuments, name: RelationName) -> None:
         raise name_errors.view_in_the_way(name)
 
 
-def no_table(tables: FolderTables, documents: FolderDocuments, name: RelationName) -> SiltError:
+def no_table(tables: FolderTables, documents: FolderDocuments, name: RelationName) -> errors.SiltError:
     """Returns the error for a table that does not exist, with the reason if its folder shows it."""
     if documents.has(name, VIEW_SUFFIX):
         return name_errors.is_no_table(name)
@@ -243,17 +236,17 @@ def _is_left_by_writes(store: Store, folder: str) -> bool:
     return all(name.startswith(_HIDDEN) for name in (*files, *folders))
 
 
-def _no_tables_folder(store: Store, name: RelationName) -> NotATableError:
-    return NotATableError(
+def _no_tables_folder(store: Store, name: RelationName) -> errors.NotATableError:
+    return errors.NotATableError(
         f"the folder {store.root}/{layout.table_folder(name)} has no table log",
         table=str(name),
         remedy="Create a table from its files with `convert to delta`, or remove the folder if it is not needed",
     )
 
 
-def _not_built(name: RelationName) -> RelationNotFoundError:
+def _not_built(name: RelationName) -> errors.RelationNotFoundError:
     """Returns the error for a table whose folder exists but whose first commit is missing."""
-    return RelationNotFoundError(
+    return errors.RelationNotFoundError(
         "the table is not built yet: the statement that creates it has failed, was interrupted, or is still running",
         table=str(name),
         remedy="Build the model, or run the statement that creates it; leftover files in its folder do no harm",

@@ -17,14 +17,7 @@ from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.publication.documents import (
-    Kind,
-    Meaning,
-    NameChange,
-    began_ms,
-    parse_change,
-    serialize_change,
-)
+from dbt.adapters.silt.engine.kernel.publication import documents
 
 K = TypeVar("K")
 
@@ -99,7 +92,7 @@ class Names:
 
     schemas: Mapping[str, SchemaNames] = field(default_factory=dict)
     leftovers: Mapping[str, int] = field(default_factory=dict)
-    publications: Mapping[int, tuple[NameChange, ...]] = field(default_factory=dict)
+    publications: Mapping[int, tuple[documents.NameChange, ...]] = field(default_factory=dict)
     changes: tuple[str, ...] = field(default=(), compare=False)
 
     def schema(self, name: str) -> SchemaNames:
@@ -142,19 +135,23 @@ class Names:
         """Returns the names with a folder to be deleted, or without it."""
         return replace(self, leftovers=_with_value(self.leftovers, location, since_ms))
 
-    def meaning(self, schema: str, name: str, is_function: bool) -> Meaning | None:
+    def meaning(self, schema: str, name: str, is_function: bool) -> documents.Meaning | None:
         """Returns the meaning of a name, or None if it or its schema does not exist."""
         names = self.schemas.get(schema, SchemaNames(0))
         if is_function:
-            return None if (found := names.functions.get(name)) is None else Meaning(Kind.FUNCTION, found)
+            return (
+                None
+                if (found := names.functions.get(name)) is None
+                else documents.Meaning(documents.Kind.FUNCTION, found)
+            )
         entry = names.relations.get(name)
         if entry is None:
             return None
         if isinstance(entry, ViewEntry):
-            return Meaning(Kind.VIEW, entry.definition)
-        return Meaning(Kind.TABLE, entry.location)
+            return documents.Meaning(documents.Kind.VIEW, entry.definition)
+        return documents.Meaning(documents.Kind.TABLE, entry.location)
 
-    def with_publication(self, publication: int, changes: tuple[NameChange, ...] | None) -> Names:
+    def with_publication(self, publication: int, changes: tuple[documents.NameChange, ...] | None) -> Names:
         """Returns the names with the changes of a publication, or without them."""
         return replace(self, publications=_with_value(self.publications, publication, changes))
 
@@ -163,10 +160,10 @@ class Names:
         names = self.with_publication(publication, None)
         for change in self.publications[publication]:
             if change.schema in names.schemas:
-                names = names._with_meaning(change, began_ms(publication))
+                names = names._with_meaning(change, documents.began_ms(publication))
         return names
 
-    def _with_meaning(self, change: NameChange, since_ms: int) -> Names:
+    def _with_meaning(self, change: documents.NameChange, since_ms: int) -> Names:
         schema, before, after = self.schemas[change.schema], change.before, change.after
         if change.is_function:
             text = None if after is None else after.text
@@ -175,7 +172,7 @@ class Names:
             entry = None if after is None else entry_of(after)
             schema = replace(schema, relations=_with_value(schema.relations, change.name, entry))
         names = self.with_schema(change.schema, schema)
-        if before is None or before.kind is not Kind.TABLE or before == after:
+        if before is None or before.kind is not documents.Kind.TABLE or before == after:
             return names
         return names.with_leftover(before.text, since_ms)
 
@@ -209,7 +206,7 @@ class Names:
     def refers_to(self, location: str) -> bool:
         """Returns whether a table has that folder, or will have it, or the folder is still to be deleted."""
         changes = (each for changes in self.publications.values() for each in changes)
-        is_next = any(each.after == Meaning(Kind.TABLE, location) for each in changes)
+        is_next = any(each.after == documents.Meaning(documents.Kind.TABLE, location) for each in changes)
         return is_next or self.has_table_at(location) or location in self.leftovers
 
     def has_table_at(self, location: str) -> bool:
@@ -218,15 +215,15 @@ class Names:
         return any(isinstance(entry, TableEntry) and entry.location == location for entry in entries)
 
 
-def entry_of(meaning: Meaning) -> Entry:
+def entry_of(meaning: documents.Meaning) -> Entry:
     """Returns the entry of a table or view."""
-    return ViewEntry(meaning.text) if meaning.kind is Kind.VIEW else TableEntry(meaning.text)
+    return ViewEntry(meaning.text) if meaning.kind is documents.Kind.VIEW else TableEntry(meaning.text)
 
 
 def serialize_names(names: Names) -> bytes:
     """Returns the document of the names."""
     publications = {
-        str(publication): [serialize_change(each) for each in changes]
+        str(publication): [documents.serialize_change(each) for each in changes]
         for publication, changes in names.publications.items()
     }
     body = {
@@ -240,7 +237,7 @@ def serialize_names(names: Names) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def check_change(change: NameChange) -> None:
+def check_change(change: documents.NameChange) -> None:
     """Checks that the change of a name refers only to folders and objects that this package names.
 
     Raises:
@@ -250,7 +247,7 @@ def check_change(change: NameChange) -> None:
     _identifier(change.name)
     for meaning in (change.before, change.after):
         if meaning is not None:
-            _location(meaning.text) if meaning.kind is Kind.TABLE else _definition(meaning.text)
+            _location(meaning.text) if meaning.kind is documents.Kind.TABLE else _definition(meaning.text)
 
 
 def parse_names(data: bytes, where: str) -> Names:
@@ -289,8 +286,8 @@ def _names(body: Mapping[str, Any]) -> Names:
     return Names(schemas, leftovers, publications, tuple(map(_text, body["changes"])))
 
 
-def _change(body: Mapping[str, Any]) -> NameChange:
-    change = parse_change(body)
+def _change(body: Mapping[str, Any]) -> documents.NameChange:
+    change = documents.parse_change(body)
     check_change(change)
     return change
 

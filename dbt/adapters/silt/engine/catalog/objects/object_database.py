@@ -36,13 +36,8 @@ from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegiste
 from dbt.adapters.silt.engine.catalog.objects.object_names import Definitions, ObjectNames
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds, TableFolders, new_location
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import (
-    RelationExistsError,
-    RelationNotFoundError,
-    SchemaNotFoundError,
-    TableDamagedError,
-)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.conditions import require_conditions
@@ -170,7 +165,7 @@ class ObjectDatabase:
 
         try:
             self._change(name, publish)
-        except (RelationExistsError, SchemaNotFoundError):
+        except (errors.RelationExistsError, errors.SchemaNotFoundError):
             self._ends.delete(entry.location)
             raise
         self._remove_definitions(replaced)
@@ -203,7 +198,7 @@ class ObjectDatabase:
                     self._ends.settle(name, entry, ViewEntry(definition))
                     return
                 self._ends.settle_if_ended(name)
-        except (RelationExistsError, SchemaNotFoundError):
+        except (errors.RelationExistsError, errors.SchemaNotFoundError):
             self._definitions.remove(definition)
             raise
         self._folders.leftovers()
@@ -251,7 +246,7 @@ class ObjectDatabase:
 
         try:
             self._register.change(put)
-        except (RelationExistsError, SchemaNotFoundError):
+        except (errors.RelationExistsError, errors.SchemaNotFoundError):
             self._definitions.remove(definition)
             raise
         self._definitions.remove(next(iter(replaced), None))
@@ -288,7 +283,7 @@ class ObjectDatabase:
         while True:
             try:
                 return self._register.change(edit)
-            except (RelationExistsError, RelationNotFoundError):
+            except (errors.RelationExistsError, errors.RelationNotFoundError):
                 if not self._ends.settle_if_ended(name):
                     raise
 
@@ -393,7 +388,7 @@ class ObjectDatabase:
                 self.drop_table(name, True, None)
             else:
                 self.drop_view(name, True)
-        except RelationNotFoundError:
+        except errors.RelationNotFoundError:
             return
 
     def _definition(self, name: RelationName, kind: str, find: Callable[[Names], str | None]) -> bytes:
@@ -414,8 +409,8 @@ class ObjectDatabase:
                 self._definitions.remove(entry.definition)
 
 
-def _definition_lost(name: RelationName, kind: str, path: str) -> TableDamagedError:
-    return TableDamagedError(
+def _definition_lost(name: RelationName, kind: str, path: str) -> errors.TableDamagedError:
+    return errors.TableDamagedError(
         f"the definition {path} of this {kind} is missing",
         table=str(name),
         remedy=f"Create the {kind} again with `create or replace {kind}`",

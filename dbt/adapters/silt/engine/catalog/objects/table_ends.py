@@ -6,18 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.log_end import (
-    REPLACED_BY_PROPERTY,
-    End,
-    EndResult,
-    end_log,
-    is_dropped,
-    is_last,
-    newest_version,
-    put_version,
-    readable,
-    timed_info,
-)
+from dbt.adapters.silt.engine.catalog import log_end
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Mark, Names, TableEntry, ViewEntry
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
@@ -69,7 +58,7 @@ class TableEnds:
             return names
         return names.with_relation(name, replace(entry, mark=Mark(self.clock.new_id())))
 
-    def end(self, name: RelationName, entry: TableEntry, end: End) -> bool:
+    def end(self, name: RelationName, entry: TableEntry, end: log_end.End) -> bool:
         """Ends a marked table; returns False if it has ended before, or was renamed meanwhile.
 
         Raises:
@@ -81,7 +70,9 @@ class TableEnds:
                 raise _MarkGone
 
         try:
-            return end_log(self.log(name, entry), self.clock, replace(end, check=check)) is EndResult.ENDED
+            return (
+                log_end.end_log(self.log(name, entry), self.clock, replace(end, check=check)) is log_end.EndResult.ENDED
+            )
         except (_MarkGone, NotATableError, ObjectMissing):
             return False
 
@@ -127,14 +118,14 @@ class TableEnds:
         self.register.change(mark)
         log = self.log(name, entry)
         while True:
-            newest = newest_version(log.store)
+            newest = log_end.newest_version(log.store)
             if self._has_ended(name, entry):
                 return None
             info = CommitInfo(operation=_RENAME_OPERATION, is_blind_append=True)
             try:
                 snapshot = log.snapshot()
-                info = timed_info(info, snapshot, self.clock)
-                if put_version(log, snapshot, newest + 1, [info]) is PutResult.CREATED:
+                info = log_end.timed_info(info, snapshot, self.clock)
+                if log_end.put_version(log, snapshot, newest + 1, [info]) is PutResult.CREATED:
                     return stopped
             except (ObjectMissing, NotATableError):
                 return None
@@ -150,10 +141,10 @@ class TableEnds:
 
     def _has_ended(self, name: RelationName, entry: TableEntry) -> bool:
         log = self.log(name, entry)
-        snapshot = readable(log)
+        snapshot = log_end.readable(log)
         if snapshot is not None:
-            return is_last(snapshot)
-        return is_dropped(log) or not self._is_named(name, entry)
+            return log_end.is_last(snapshot)
+        return log_end.is_dropped(log) or not self._is_named(name, entry)
 
     def _is_named(self, name: RelationName, entry: TableEntry) -> bool:
         """Returns whether the name still refers to the table: before a log is deleted, its name is settled."""
@@ -161,8 +152,8 @@ class TableEnds:
         return isinstance(found, TableEntry) and found.location == entry.location
 
     def _successor(self, name: RelationName, entry: TableEntry) -> ViewEntry | None:
-        snapshot = readable(self.log(name, entry))
-        definition = None if snapshot is None else snapshot.metadata.configuration.get(REPLACED_BY_PROPERTY)
+        snapshot = log_end.readable(self.log(name, entry))
+        definition = None if snapshot is None else snapshot.metadata.configuration.get(log_end.REPLACED_BY_PROPERTY)
         return None if definition is None else ViewEntry(definition)
 
 

@@ -15,13 +15,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.commands import commit
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.kernel.errors import (
-    MetadataChangedError,
-    NoSpaceError,
-    ProtocolChangedError,
-    RetentionTooShortError,
-    StorageError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum as rules
@@ -69,11 +63,11 @@ class Retention:
         if self.specified_ms is None:
             return configured
         if self.specified_ms < 0:
-            raise RetentionTooShortError(
+            raise errors.RetentionTooShortError(
                 "a retention cannot be negative", remedy="Give a number of hours, 0 or more", table=snapshot.table
             )
         if self.is_checked and self.specified_ms < configured:
-            raise RetentionTooShortError(
+            raise errors.RetentionTooShortError(
                 f"a retention of {_hours(self.specified_ms)} is shorter than the table's {_hours(configured)} "
                 "(`delta.deletedFileRetentionDuration`): files that readers and writers still use would be deleted",
                 table=snapshot.table,
@@ -159,10 +153,10 @@ def _still_garbage(run: _Run, garbage: Garbage, cutoff_ms: int) -> Garbage:
     return replace(garbage, files=tuple(file for file in garbage.files if not keep.holds(file.path)))
 
 
-def _delete(log: DeltaLog, files: Sequence[FileStatus], progress: Progress) -> tuple[int, StorageError | None]:
+def _delete(log: DeltaLog, files: Sequence[FileStatus], progress: Progress) -> tuple[int, errors.StorageError | None]:
     """Deletes the files, and returns the number of deleted files and the error if some files remain."""
     deleted = 0
-    failures: list[StorageError] = []
+    failures: list[errors.StorageError] = []
     with ThreadPoolExecutor(_DELETERS) as pool:
         for start in range(0, len(files), _BATCH):
             results = []
@@ -174,7 +168,7 @@ def _delete(log: DeltaLog, files: Sequence[FileStatus], progress: Progress) -> t
             _logger.info("%s: %s of %s files deleted", log.name, deleted, len(files))
     if not failures:
         return deleted, None
-    failure = StorageError(
+    failure = errors.StorageError(
         f"{len(failures)} of {len(files)} files could not be deleted, the first because {failures[0].problem}",
         remedy="Check that the storage can be written, then run VACUUM again",
         table=log.name,
@@ -183,10 +177,10 @@ def _delete(log: DeltaLog, files: Sequence[FileStatus], progress: Progress) -> t
     return deleted, failure
 
 
-def _try_to_delete(log: DeltaLog, path: str) -> StorageError | None:
+def _try_to_delete(log: DeltaLog, path: str) -> errors.StorageError | None:
     try:
         log.store.delete(path)
-    except StorageError as error:
+    except errors.StorageError as error:
         return error
     return None
 
@@ -201,10 +195,10 @@ def _start_with_room(run: _Run, garbage: Garbage, cutoff_ms: int) -> CommitResul
     while True:
         try:
             return _start(run, garbage)
-        except NoSpaceError as error:
+        except errors.NoSpaceError as error:
             if not largest:
                 remedy = "VACUUM cannot delete more files of this table now: drop a table, or free space in another way"
-                raise NoSpaceError(error.problem, remedy=remedy, table=run.log.name) from error
+                raise errors.NoSpaceError(error.problem, remedy=remedy, table=run.log.name) from error
             file = largest.pop()
             if _still_garbage(run, replace(garbage, files=(file,)), cutoff_ms).files:
                 run.log.store.delete(file.path)
@@ -234,7 +228,7 @@ def _commit(log: DeltaLog, operation: Operation, settings: WriteSettings) -> Com
     while True:
         try:
             return commit.commit(log, log.snapshot(), Changes(operation), ReadSet(), replace(settings, reads=ReadSet()))
-        except (MetadataChangedError, ProtocolChangedError):
+        except (errors.MetadataChangedError, errors.ProtocolChangedError):
             if attempts >= settings.commit.max_attempts:
                 raise
             attempts += 1

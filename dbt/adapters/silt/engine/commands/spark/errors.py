@@ -16,24 +16,7 @@ from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause, cause
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import kind_of, remedy_of
 from dbt.adapters.silt.engine.commands.spark.failures.texts import without_java_stack, without_own_names
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
-from dbt.adapters.silt.engine.kernel.errors import (
-    DataFileChangedError,
-    DataFileMissingError,
-    DataRejectedError,
-    ExecutorLostError,
-    FilesNotFoundError,
-    FunctionNotFoundError,
-    InvalidStatementError,
-    NoSpaceError,
-    ReadOnlyStorageError,
-    SiltError,
-    SparkEndedError,
-    SparkFailedError,
-    SparkUnavailableError,
-    StorageError,
-    StorageRefusedError,
-    TableDamagedError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.storage.storage_errors import named_in
 
 SPARKS: Final = (PySparkException, Py4JError, ConnectionError, EOFError)
@@ -91,13 +74,13 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
         if translated is error:
             raise
         # The message contains everything that the user has to correct; Spark's own error adds a plan and Java's stack.
-        is_the_users = isinstance(translated, InvalidStatementError | DataRejectedError)
+        is_the_users = isinstance(translated, errors.InvalidStatementError | errors.DataRejectedError)
         raise translated from (None if is_the_users else error)
 
 
 def of_spark(error: Exception, table: str | None = None, version: int | None = None) -> Exception:
     """Returns the engine's error for a failure of Spark; other errors, and errors of wrong calls, are unchanged."""
-    if isinstance(error, SiltError) or not isinstance(error, SPARKS) or _is_of_call(error):
+    if isinstance(error, errors.SiltError) or not isinstance(error, SPARKS) or _is_of_call(error):
         return error
     if isinstance(error, java_process.SparkGone):
         return java_process.of_end(error.end, table, version)
@@ -114,17 +97,17 @@ def of_spark(error: Exception, table: str | None = None, version: int | None = N
             return named
     if not found:
         return (
-            SparkFailedError(f"Spark did not answer ({without_java_stack(str(error))})")
+            errors.SparkFailedError(f"Spark did not answer ({without_java_stack(str(error))})")
             if isinstance(error, Py4JError)
             else error
         )
     if any(_STOPPED.search(cause.text) for cause in found):
         said = f"Spark was stopped while a statement used it ({found[-1].text})"
-        return SparkEndedError(said, remedy=_WHEN_THERE, table=table, version=version)
+        return errors.SparkEndedError(said, remedy=_WHEN_THERE, table=table, version=version)
     return (
         _of_kind(found, table, version)
         or _of_storage(found[-1], table, version)
-        or SparkFailedError(
+        or errors.SparkFailedError(
             f"Spark could not run the statement ({without_own_names(found[-1].text)})", table=table, version=version
         )
     )
@@ -141,23 +124,27 @@ def condition(error: Exception) -> str:
     return found[0].condition if found else ""
 
 
-def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | None) -> SiltError | None:
+def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | None) -> errors.SiltError | None:
     """Returns the error for a condition, if the engine maps this condition."""
     name, path = cause.condition, cause.parameters.get("path", "")
     family = name.partition(".")[0]
     if name in _NO_FUNCTION:
         return _no_function(cause, table, version)
     if name == _LOST:
-        return ExecutorLostError("Spark lost an executor with rows of this statement", table=table, version=version)
+        return errors.ExecutorLostError(
+            "Spark lost an executor with rows of this statement", table=table, version=version
+        )
     if name == _RAISED and cause.parameters.get("errorMessage") == OTHER_ROWS:
-        return DataFileChangedError(OTHER_ROWS, table=table, version=version)
+        return errors.DataFileChangedError(OTHER_ROWS, table=table, version=version)
     if name not in _MISSING and family != _UNREADABLE:
         return None
     details = {"path": path}
     if name == _NO_PATH and table is None:
-        return FilesNotFoundError(f"there are no files to read at `{path}`, which the statement names", details=details)
+        return errors.FilesNotFoundError(
+            f"there are no files to read at `{path}`, which the statement names", details=details
+        )
     if _NOT_ALLOWED.search(root.text):
-        return StorageError(
+        return errors.StorageError(
             f"the data file {path} cannot be read ({root.text})",
             remedy="Let the user that Spark runs as read it",
             table=table,
@@ -165,29 +152,31 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
             details=details,
         )
     if name in _MISSING:
-        return DataFileMissingError(f"the data file {path} is missing", table=table, version=version, details=details)
+        return errors.DataFileMissingError(
+            f"the data file {path} is missing", table=table, version=version, details=details
+        )
     if (format_of(path) or "parquet") != "parquet":
-        return DataRejectedError(
+        return errors.DataRejectedError(
             f"the file {path} cannot be read with the declared columns ({root.text})",
             remedy="Nothing was written: correct the file, or the types and options that it is read with",
             details=details,
         )
-    return TableDamagedError(
+    return errors.TableDamagedError(
         f"the data file {path} cannot be read ({root.text})", table=table, version=version, details=details
     )
 
 
-def _no_function(cause: Cause, table: str | None, version: int | None) -> FunctionNotFoundError:
+def _no_function(cause: Cause, table: str | None, version: int | None) -> errors.FunctionNotFoundError:
     """Returns the error for a call; its details contain the function if its name has a single part."""
     said = str(cause.parameters.get("routineName") or cause.parameters.get("name") or "")
     name = said.removeprefix("`spark_catalog`.").removeprefix("`default`.").strip("`")
     if not name:
-        return FunctionNotFoundError(cause.message, table=table, version=version)
+        return errors.FunctionNotFoundError(cause.message, table=table, version=version)
     details = {} if "." in name else {"function": name}
-    return FunctionNotFoundError(f"there is no function `{name}`", table=table, version=version, details=details)
+    return errors.FunctionNotFoundError(f"there is no function `{name}`", table=table, version=version, details=details)
 
 
-def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltError | None:
+def _of_storage(root: Cause, table: str | None, version: int | None) -> errors.SiltError | None:
     """Returns the error if the machine's storage or memory is the root cause, else None."""
     said = f"Spark failed ({root.text})"
     if _NO_SPACE.search(root.text):
@@ -195,18 +184,18 @@ def _of_storage(root: Cause, table: str | None, version: int | None) -> SiltErro
             "Free space in the warehouse's file system (`vacuum` and `drop table` do), or in that of Spark's temporary "
             "files (`spark.local.dir`), then run it again"
         )
-        return NoSpaceError(said, remedy=remedy, table=table, version=version)
+        return errors.NoSpaceError(said, remedy=remedy, table=table, version=version)
     if _READ_ONLY.search(root.text):
-        return ReadOnlyStorageError(said, table=table, version=version)
+        return errors.ReadOnlyStorageError(said, table=table, version=version)
     if root.text.startswith(("java.io.", "java.nio.file.")) and "EOFException" not in root.text:
         remedy = "Check that Spark can read and write the warehouse and its temporary folder, then run it again"
-        return StorageError(said, remedy=remedy, table=table, version=version)
+        return errors.StorageError(said, remedy=remedy, table=table, version=version)
     if root.text.startswith("java.lang.OutOfMemoryError"):
-        return SparkFailedError(said, remedy=SparkEndedError.remedy, table=table, version=version)
+        return errors.SparkFailedError(said, remedy=errors.SparkEndedError.remedy, table=table, version=version)
     return None
 
 
-def _of_kind(found: Sequence[Cause], table: str | None, version: int | None) -> SiltError | None:
+def _of_kind(found: Sequence[Cause], table: str | None, version: int | None) -> errors.SiltError | None:
     """Returns the error for a fault of the statement or the data; the last condition, or else exception, decides."""
     for cause in (*(each for each in reversed(found) if each.condition), *reversed(found)):
         kind = kind_of(cause.condition, cause.state, cause.exception)
@@ -240,7 +229,7 @@ _UNANSWERED: Final = (
 _REFUSED: Final = re.compile(r"Status Code: 40[013]\b")
 
 
-def of_object_store(found: Sequence[Cause], table: str | None, version: int | None) -> SiltError | None:
+def of_object_store(found: Sequence[Cause], table: str | None, version: int | None) -> errors.SiltError | None:
     """Returns the error for the causes of a failure, or None if no object store is involved.
 
     Args:
@@ -248,7 +237,7 @@ def of_object_store(found: Sequence[Cause], table: str | None, version: int | No
     """
     root = found[-1].text
     if root.startswith(_NO_CONNECTOR):
-        return SparkUnavailableError(
+        return errors.SparkUnavailableError(
             f"Spark has no connector for the storage ({root})",
             remedy="Set its `storage`, or a database in it, in the profile, so that dbt loads the connector; or start "
             "that Spark with the connector of its own Hadoop (hadoop-aws, hadoop-azure or hadoop-gcp)",
@@ -262,16 +251,16 @@ def of_object_store(found: Sequence[Cause], table: str | None, version: int | No
     if refused is not None:
         meaning, remedy = refused
         problem = f"Spark failed: {meaning} ({root})"
-        return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
+        return errors.StorageRefusedError(problem, remedy=remedy, table=table, version=version)
     if _REFUSED.search(root):
         # A response to HEAD has no error code.
         problem = f"Spark failed: the storage service refused the request ({root})"
         remedy = (
             "The credentials are wrong, have expired, lack a permission, or belong to another region: try `dbt debug`"
         )
-        return StorageRefusedError(problem, remedy=remedy, table=table, version=version)
+        return errors.StorageRefusedError(problem, remedy=remedy, table=table, version=version)
     if root.startswith(_UNANSWERED):
-        return StorageError(
+        return errors.StorageError(
             f"Spark failed: the storage service does not answer ({root})",
             remedy="Check `endpoint` in `storage`, and the network, then run it again",
             table=table,

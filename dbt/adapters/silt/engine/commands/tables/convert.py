@@ -22,13 +22,7 @@ from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.spark import partitions
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidStatementError,
-    NotATableError,
-    TableDamagedError,
-    TypeMismatchError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import parquet_schema, statistics
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.statistics import FileStatistics
@@ -116,9 +110,9 @@ def _data_files(log: DeltaLog) -> list[_Found]:
     try:
         found = list(_listed(log.store, log.store.tree(), "", ()))
     except ObjectMissing as error:
-        raise NotATableError("the folder does not exist", remedy="Check the path", table=log.name) from error
+        raise errors.NotATableError("the folder does not exist", remedy="Check the path", table=log.name) from error
     if not found:
-        raise NotATableError("the folder contains no Parquet file", remedy="Check the path", table=log.name)
+        raise errors.NotATableError("the folder contains no Parquet file", remedy="Check the path", table=log.name)
     return found
 
 
@@ -149,7 +143,7 @@ def _check_paths(found: Sequence[_Found], table: str) -> None:
     """Rejects paths that readers of a log would parse as a URI with a scheme (`a:b.parquet`)."""
     for file in found:
         if is_absolute(file.status.path):
-            raise InvalidStatementError(
+            raise errors.InvalidStatementError(
                 f"the path {file.status.path} begins like the URI of another storage, up to its colon",
                 remedy="Rename the file or the folder, without the colon",
                 table=table,
@@ -162,7 +156,7 @@ def _check_partitioning(found: Sequence[_Found], partitioning: Sequence[StructFi
         given = [name for name, _ in file.values]
         if [name.lower() for name in given] != [name.lower() for name in wanted]:
             clause = ", ".join(f"{quote(name)} string" for name in given)
-            raise InvalidStatementError(
+            raise errors.InvalidStatementError(
                 f"{file.status.path} lies in folders of the partition columns [{', '.join(given)}], and the statement "
                 f"names [{', '.join(wanted)}]",
                 remedy=f"Add `PARTITIONED BY ({clause})`, with the columns' types" if given else "Leave them out",
@@ -182,9 +176,9 @@ def _schema(
     for path, schema in zip(paths, schemas, strict=True):
         try:
             merged = parquet_schema.merged(merged, schema)
-        except TypeMismatchError as error:
+        except errors.TypeMismatchError as error:
             other = next(first_with[each.name.lower()] for each in schema if _differs(merged, each))
-            raise TypeMismatchError(
+            raise errors.TypeMismatchError(
                 f"{error.problem}: {other} and {path}", remedy=error.action, table=log.name
             ) from error
         for member in schema:
@@ -202,7 +196,7 @@ def _differs(merged: StructType, member: StructField) -> bool:
         return False
     try:
         parquet_schema.merged(StructType((there,)), StructType((member,)))
-    except TypeMismatchError:
+    except errors.TypeMismatchError:
         return True
     return False
 
@@ -212,16 +206,16 @@ def _file_schema(store: Store, path: str) -> StructType:
         with store.open_input(path) as source:
             return parquet_schema.of_footer(read_footer(source))
     except pa.ArrowInvalid as error:
-        raise TableDamagedError(
+        raise errors.TableDamagedError(
             f"{path} is not a Parquet file ({error})", remedy="Move it out of the folder, or name it with a leading `_`"
         ) from error
     except pa.ArrowNotImplementedError as error:
-        raise TypeMismatchError(
+        raise errors.TypeMismatchError(
             f"{path} has a type that a table's column cannot have ({error})",
             remedy="Write the file again with another type",
         ) from error
-    except TypeMismatchError as error:
-        raise TypeMismatchError(f"{path}: {error.problem}", remedy=error.action) from error
+    except errors.TypeMismatchError as error:
+        raise errors.TypeMismatchError(f"{path}: {error.problem}", remedy=error.action) from error
 
 
 def _statistics(
@@ -273,7 +267,7 @@ def _log_values(
     rows = frame.select("text", spelled.cast("string").alias("value")).collect()
     for row in rows:
         if not row.value:
-            raise ValueNotCastableError(
+            raise errors.ValueNotCastableError(
                 f"the value of the folder `{member.name}={row.text}` is not of type {kind.simpleString()}",
                 remedy="Give the column another type in PARTITIONED BY; nothing was written",
                 table=table,

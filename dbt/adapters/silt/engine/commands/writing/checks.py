@@ -17,14 +17,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.spark import partitions
 from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import (
-    CheckViolationError,
-    NotNullViolationError,
-    PartitionValueError,
-    SiltError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -61,7 +54,7 @@ class Check:
 
     violation: Column
     example: Column
-    error: Callable[[int, str | None], SiltError]
+    error: Callable[[int, str | None], errors.SiltError]
 
 
 def table_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
@@ -200,10 +193,10 @@ def _of_any(elements: Test, test: Test) -> Test:
     return lambda value: F.exists(elements(value), test)
 
 
-def _not_null_error(name: str, table: str) -> Callable[[int, str | None], SiltError]:
-    def error(count: int, example: str | None) -> SiltError:
+def _not_null_error(name: str, table: str) -> Callable[[int, str | None], errors.SiltError]:
+    def error(count: int, example: str | None) -> errors.SiltError:
         rows = counted(count, "have", "has")
-        return NotNullViolationError(
+        return errors.NotNullViolationError(
             f"{rows} a null in the NOT NULL column `{name}`{shown(example)}",
             table=table,
             details={"column": name, "rows": count},
@@ -212,10 +205,10 @@ def _not_null_error(name: str, table: str) -> Callable[[int, str | None], SiltEr
     return error
 
 
-def _length_error(name: str, limit: tuple[str, int], table: str) -> Callable[[int, str | None], SiltError]:
-    def error(count: int, example: str | None) -> SiltError:
+def _length_error(name: str, limit: tuple[str, int], table: str) -> Callable[[int, str | None], errors.SiltError]:
+    def error(count: int, example: str | None) -> errors.SiltError:
         kind, most = limit
-        return ValueNotCastableError(
+        return errors.ValueNotCastableError(
             f"{counted(count, 'have', 'has')} a string in `{name}` that is longer than {kind}({most}){shown(example)}",
             table=table,
             details={"column": name, "rows": count},
@@ -224,10 +217,10 @@ def _length_error(name: str, limit: tuple[str, int], table: str) -> Callable[[in
     return error
 
 
-def _check_error(what: str, condition: str, table: str) -> Callable[[int, str | None], SiltError]:
-    def error(count: int, example: str | None) -> SiltError:
+def _check_error(what: str, condition: str, table: str) -> Callable[[int, str | None], errors.SiltError]:
+    def error(count: int, example: str | None) -> errors.SiltError:
         rows = counted(count, "break", "breaks")
-        return CheckViolationError(
+        return errors.CheckViolationError(
             f"{rows} {what}, {one_line(condition)}{shown(example)}", table=table, details={"rows": count}
         )
 
@@ -248,10 +241,10 @@ def partition_checks(metadata: Metadata, table: str) -> tuple[Check, ...]:
     )
 
 
-def _partition_error(name: str, what: str, table: str) -> Callable[[int, str | None], SiltError]:
-    def error(count: int, example: str | None) -> SiltError:
+def _partition_error(name: str, what: str, table: str) -> Callable[[int, str | None], errors.SiltError]:
+    def error(count: int, example: str | None) -> errors.SiltError:
         rows = counted(count, "have", "has")
-        return PartitionValueError(
+        return errors.PartitionValueError(
             f"{rows} {what}, in the partition column `{name}`{shown(example)}",
             remedy="Nothing was written: give such rows another value in the query, such as null, or partition by"
             " another column",

@@ -14,12 +14,7 @@ from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, fitted
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidStatementError,
-    SiltError,
-    TypeMismatchError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
@@ -88,7 +83,7 @@ def check_expressions(spark: SparkSession, schema: StructType, table: str) -> No
     """
     members = generated_columns(schema)
     if len(members) < sum(GENERATION_EXPRESSION in member.metadata for member in all_fields(schema)):
-        raise InvalidStatementError("a member of a struct cannot be generated", table=table)
+        raise errors.InvalidStatementError("a member of a struct cannot be generated", table=table)
     base = schema.drop(*(member.name for member in schema if member.is_computed))
     for member in members:
         _check_expression(spark, base, member, table)
@@ -105,7 +100,7 @@ def check_not_used(spark: SparkSession, schema: StructType, names: Iterable[str]
         without = schema.drop(name)
         for member in members:
             if member.name.lower() != name.lower() and not _resolves(spark, without, member, table):
-                raise InvalidStatementError(
+                raise errors.InvalidStatementError(
                     f"the column `{name}` cannot be changed: the generated column `{member.name}` is computed from it, "
                     f"as {one_line(str(member.generation_expression))}",
                     remedy=f"Drop the column `{member.name}` first, or re-create the table",
@@ -116,8 +111,8 @@ def check_not_used(spark: SparkSession, schema: StructType, names: Iterable[str]
 def _check_expression(spark: SparkSession, base: StructType, member: StructField, table: str) -> None:
     text = one_line(str(member.generation_expression))
 
-    def refused(reason: str) -> SiltError:
-        return InvalidStatementError(
+    def refused(reason: str) -> errors.SiltError:
+        return errors.InvalidStatementError(
             f"the column `{member.name}` cannot be generated as {text}: {reason}",
             remedy="Use the table's other columns, and functions that always return the same value for a row",
             table=table,
@@ -135,7 +130,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
     # Spark allows no aggregate, window or random value in the condition of a join.
     _analysed(lambda: rows.join(_empty(spark, StructType()), F.expr(f"({text_to_run}\n) is null")).schema, refused)
     if nullable(given) != nullable(member.type):
-        raise TypeMismatchError(
+        raise errors.TypeMismatchError(
             f"the column `{member.name}` of type {member.type.sql_name} cannot be generated as {text}, "
             f"which is of type {given.sql_name}",
             remedy=f"Write cast({text} as {member.type.sql_name}), or give the column the other type",
@@ -143,7 +138,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
         )
 
 
-def _analysed(analyse: Callable[[], T], refused: Callable[[str], SiltError]) -> T:
+def _analysed(analyse: Callable[[], T], refused: Callable[[str], errors.SiltError]) -> T:
     try:
         return analyse()
     except (AnalysisException, ParseException) as error:
@@ -177,7 +172,7 @@ def check_defaults(spark: SparkSession, schema: StructType, table: str) -> None:
 
 def _check(spark: SparkSession, member: StructField, table: str) -> None:
     if member.is_computed:
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             f"the column `{member.name}` is generated, and cannot also have a default", table=table
         )
     try:
@@ -187,18 +182,18 @@ def _check(spark: SparkSession, member: StructField, table: str) -> None:
         is_lost = way is not None and _is_lost(spark, value, way)
     except PySparkException as error:
         reason = str(error).partition("\n")[0]
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             f"the default of the column `{member.name}`, {member.default}, cannot be used: {reason}", table=table
         ) from error
     if is_lost:
-        raise ValueNotCastableError(
+        raise errors.ValueNotCastableError(
             f"the column `{member.name}` of type {member.type.sql_name} cannot hold its default, {member.default}",
             remedy="Give a default of the column's type",
             table=table,
             details={"column": member.name},
         )
     if way is None:
-        raise TypeMismatchError(
+        raise errors.TypeMismatchError(
             f"the default of the column `{member.name}`, {member.default}, has the type {given.sql_name}, which cannot "
             f"be stored in type {member.type.sql_name}",
             remedy="Give a default of the column's type",

@@ -17,13 +17,7 @@ from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_t
 from dbt.adapters.silt.engine.commands.writing import numbering, rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, lacking, over
-from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
-    InvalidStatementError,
-    SiltError,
-    TypeMismatchError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.collations import has_collation
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
@@ -249,7 +243,7 @@ def _check_set_once(assignments: Sequence[AssignedColumn], table: str) -> None:
         earlier = [by_path[start] for start in beginnings if start in by_path]
         earlier += [holders[path]] if path in holders else []
         if earlier:
-            raise InvalidStatementError(f"the column `{earlier[0].name}` is set more than once", table=table)
+            raise errors.InvalidStatementError(f"the column `{earlier[0].name}` is set more than once", table=table)
         by_path[path] = each
         for start in beginnings[:-1]:
             holders.setdefault(start, each)
@@ -275,7 +269,7 @@ def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[Struc
     for part in name:
         member = inside.field(part) if isinstance(inside, StructType) else None
         if member is None:
-            raise ColumnNotFoundError(
+            raise errors.ColumnNotFoundError(
                 f"there is no column `{'.'.join(name)}` to set; columns: {', '.join(schema.names)}", table=table
             )
         path.append(member)
@@ -287,7 +281,7 @@ def _setting(assignment: AssignedColumn, given: DataType, table: str) -> CastAss
     wanted = assignment.type
     found = conversion(given, wanted, by_name=True)
     if found is None:
-        raise TypeMismatchError(
+        raise errors.TypeMismatchError(
             f"a value of type {given.sql_name} cannot be stored in `{assignment.name}` of type {wanted.sql_name}",
             remedy="Cast the value in the statement, or change the table's column",
             table=table,
@@ -309,7 +303,7 @@ def _check_whole(settings: Sequence[CastAssignment], table: str) -> None:
         assignment = setting.assignment
         missing = list(lacking(setting.given, assignment.type, assignment.name))
         if missing:
-            raise ColumnNotFoundError(
+            raise errors.ColumnNotFoundError(
                 f"the value for `{assignment.name}` lacks {', '.join(missing)}",
                 remedy="Give the value every field of its column, set single fields of it, or write MERGE WITH SCHEMA "
                 "EVOLUTION, which keeps the other fields",
@@ -318,12 +312,12 @@ def _check_whole(settings: Sequence[CastAssignment], table: str) -> None:
             )
 
 
-def _lost_error(setting: CastAssignment, table: str) -> Callable[[int, str | None], SiltError]:
+def _lost_error(setting: CastAssignment, table: str) -> Callable[[int, str | None], errors.SiltError]:
     assignment = setting.assignment
 
-    def error(count: int, example: str | None) -> SiltError:
+    def error(count: int, example: str | None) -> errors.SiltError:
         rows = counted(count, "would get", "would get")
-        return ValueNotCastableError(
+        return errors.ValueNotCastableError(
             f"{rows} a value of type {setting.given.sql_name} that the column `{assignment.name}` of type "
             f"{assignment.type.sql_name} cannot hold{shown(example)}",
             table=table,

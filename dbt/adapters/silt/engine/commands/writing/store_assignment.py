@@ -17,12 +17,7 @@ from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.writing import generated, rules
 from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, shown
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, fitted
-from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
-    SiltError,
-    TypeMismatchError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType, nullable
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, distributed, gathered, has_lengths
@@ -97,7 +92,7 @@ class _Pair:
 def _by_position(source: StructType, schema: StructType, columns: Sequence[str], table: str) -> list[_Pair]:
     if len(source) != len(columns):
         what = "too many columns" if len(source) > len(columns) else "too few columns"
-        raise ColumnNotFoundError(
+        raise errors.ColumnNotFoundError(
             f"the query has {what}: {listed(source.names)} for the table's {listed(columns)}",
             remedy="Name the columns to insert into, or let the query return as many columns as the table has",
             table=table,
@@ -106,7 +101,7 @@ def _by_position(source: StructType, schema: StructType, columns: Sequence[str],
     for position, name in enumerate(columns):
         key = schema.require(name, table).name.lower()
         if key in positions:
-            raise ColumnNotFoundError(f"the column `{name}` is named twice", remedy="Name it once", table=table)
+            raise errors.ColumnNotFoundError(f"the column `{name}` is named twice", remedy="Name it once", table=table)
         positions[key] = position
     return _pairs(source, schema, positions)
 
@@ -115,14 +110,14 @@ def _by_name(source: StructType, schema: StructType, table: str) -> list[_Pair]:
     positions: dict[str, int] = {}
     for position, name in enumerate(source.names):
         if name not in schema:
-            raise ColumnNotFoundError(
+            raise errors.ColumnNotFoundError(
                 f"the query's column `{name}` is not in the table, which has {listed(schema.names)}",
                 remedy="Leave it out of the query, add it to the table, or write `with schema evolution`, which for a "
                 "DataFrame is `merge_schema=True`",
                 table=table,
             )
         if name.lower() in positions:
-            raise ColumnNotFoundError(
+            raise errors.ColumnNotFoundError(
                 f"the query has the column `{name}` more than once", remedy="Name it once", table=table
             )
         positions[name.lower()] = position
@@ -169,7 +164,7 @@ def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion 
     wanted = declared_type(pair.target)
     found = conversion(pair.source.type, wanted, by_name)
     if found is None:
-        raise TypeMismatchError(
+        raise errors.TypeMismatchError(
             f"the column `{pair.source.name}` has the type {pair.source.type.sql_name}, which cannot be stored in "
             f"`{pair.target.name}` of type {wanted.sql_name}",
             table=table,
@@ -179,9 +174,9 @@ def _column(pair: _Pair, table: str, by_name: bool) -> tuple[Column, Conversion 
 
 
 def _lost_check(name: str, source: StructField, target: StructField, table: str) -> Check:
-    def error(count: int, example: str | None) -> SiltError:
+    def error(count: int, example: str | None) -> errors.SiltError:
         rows = counted(count, "have", "has")
-        return ValueNotCastableError(
+        return errors.ValueNotCastableError(
             f"{rows} a value of type {source.type.sql_name} in `{source.name}` that the column `{target.name}` of type "
             f"{target.type.sql_name} cannot hold{shown(example)}",
             table=table,

@@ -20,6 +20,7 @@ import pyarrow.types as pt
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
 from dbt.adapters.silt.engine.kernel.files.table_files import Read
+from dbt.adapters.silt.engine.kernel.table import value_order
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -31,15 +32,6 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
 )
 from dbt.adapters.silt.engine.kernel.table.type_widening import type_changes
-from dbt.adapters.silt.engine.kernel.table.value_order import (
-    Decimals,
-    Doubles,
-    Strings,
-    Timestamps,
-    ValueOrder,
-    WidenedFloats,
-    value_order_of,
-)
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -65,7 +57,7 @@ class Bounds:
         may_be_value: false if certainly every row is null.
     """
 
-    order: ValueOrder | None
+    order: value_order.ValueOrder | None
     minimum: pa.Array
     maximum: pa.Array
     may_be_null: pa.Array
@@ -78,7 +70,7 @@ class _Leaf:
 
     path: Path
     type: DataType
-    order: ValueOrder | None
+    order: value_order.ValueOrder | None
 
 
 def column_bounds(
@@ -119,17 +111,17 @@ def _resolved(schema: StructType, column: Column) -> list[StructField]:
     return fields
 
 
-def _order_in_statistics(field: StructField) -> ValueOrder | None:
+def _order_in_statistics(field: StructField) -> value_order.ValueOrder | None:
     order = _order(field)
-    return WidenedFloats() if isinstance(order, Doubles) and _was_float(field) else order
+    return value_order.WidenedFloats() if isinstance(order, value_order.Doubles) and _was_float(field) else order
 
 
-def _order(field: StructField) -> ValueOrder | None:
+def _order(field: StructField) -> value_order.ValueOrder | None:
     """Returns the order of the field's values, or None if they compare by a collation or not at all."""
-    return None if "__COLLATIONS" in field.metadata else value_order_of(field.type)
+    return None if "__COLLATIONS" in field.metadata else value_order.value_order_of(field.type)
 
 
-def _partition_bounds(files: pa.Table, name: str, order: ValueOrder | None) -> Bounds:
+def _partition_bounds(files: pa.Table, name: str, order: value_order.ValueOrder | None) -> Bounds:
     texts = pc.map_lookup(_whole(files["partition_values"]), pa.scalar(name), "first")
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)  # an empty string means null
     may_be_null, may_be_value = pc.is_null(texts), pc.is_valid(texts)
@@ -143,7 +135,7 @@ def _partition_bounds(files: pa.Table, name: str, order: ValueOrder | None) -> B
 def _statistics_bounds(files: pa.Table, columns: Mapping[Column, _Leaf], read: Read | None) -> dict[Column, Bounds]:
     if not columns:
         return {}
-    wanted: dict[stats_json.Statistic, ValueOrder | None] = {stats_json.NUM_RECORDS: None}
+    wanted: dict[stats_json.Statistic, value_order.ValueOrder | None] = {stats_json.NUM_RECORDS: None}
     for leaf in columns.values():
         wanted[("nullCount", *leaf.path)] = None
         if leaf.order is not None:
@@ -165,7 +157,7 @@ def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, 
     if order is None:
         return _without_values(len(rows), may_be_null, may_be_value)
     low, high = found[("minValues", *path)], found[("maxValues", *path)]
-    if isinstance(order, Timestamps):
+    if isinstance(order, value_order.Timestamps):
         low, _ = _from_texts(order, low, truncated_by=_MILLISECOND)
         _, high = _from_texts(order, high, truncated_by=_MILLISECOND)
     else:
@@ -174,24 +166,26 @@ def _of_one_column(found: Mapping[stats_json.Statistic, pa.Array], leaf: _Leaf, 
     return Bounds(order, low, high, may_be_null, may_be_value)
 
 
-def _reliable(order: ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _reliable(
+    order: value_order.ValueOrder, low: pa.Array, high: pa.Array, trusted: pa.Array
+) -> tuple[pa.Array, pa.Array]:
     """Removes bounds that some other writers compute incorrectly.
 
     delta-rs ignores NaN in a maximum, and converts decimals through a 64-bit float. Early delta-spark appended U+FFFD
     to a shortened maximum, which is not above the characters after U+FFFD.
     """
     nothing = pa.scalar(None, low.type)
-    if isinstance(order, Doubles):
+    if isinstance(order, value_order.Doubles):
         return low, pc.if_else(trusted, high, nothing)
-    if isinstance(order, Decimals):
+    if isinstance(order, value_order.Decimals):
         exact = (pc.or_(trusted, pc.less(pc.abs(bound), order.float_limit)) for bound in (low, high))
         low, high = (pc.if_else(sure, bound, nothing) for sure, bound in zip(exact, (low, high), strict=True))
-    if isinstance(order, Strings):
+    if isinstance(order, value_order.Strings):
         high = pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
     return low, high
 
 
-def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[pa.Array, pa.Array]:
+def _from_texts(order: value_order.ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[pa.Array, pa.Array]:
     """Returns the lowest and the greatest value that each string may represent.
 
     Args:
@@ -200,7 +194,7 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
     if pt.is_timestamp(texts.type):
         return _from_moments(texts.cast(pa.int64()), order, truncated_by)
     values = order.from_texts(texts)
-    if not isinstance(order, Timestamps):
+    if not isinstance(order, value_order.Timestamps):
         return values, values
     below = above = pa.scalar(0, pa.int64())
     if order.zoned:
@@ -211,7 +205,7 @@ def _from_texts(order: ValueOrder, texts: pa.Array, truncated_by: int) -> tuple[
     return _widened(values, below, pc.add(above, max(truncated_by - 1, 0)))
 
 
-def _from_moments(values: pa.Array, order: ValueOrder, truncated_by: int) -> tuple[pa.Array, pa.Array]:
+def _from_moments(values: pa.Array, order: value_order.ValueOrder, truncated_by: int) -> tuple[pa.Array, pa.Array]:
     """Does the same as `_from_texts` for microseconds."""
     is_old = pc.fill_null(pc.less(values, _WHOLE_MINUTE_ZONES), False)
     around = pc.if_else(is_old, _MINUTE, 0) if getattr(order, "zoned", False) else pa.scalar(0, pa.int64())

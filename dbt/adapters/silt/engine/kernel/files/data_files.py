@@ -11,12 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    DataFileMissingError,
-    ExternalPathError,
-    StorageError,
-    UnsupportedFeatureError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
@@ -68,7 +63,7 @@ class Reach:
             return _local_folder(folder or "/", self._store)
         if self._store.elsewhere is not None:
             return self._store.elsewhere(folder)
-        raise UnsupportedFeatureError(
+        raise errors.UnsupportedFeatureError(
             f"the file {name} is in a different storage from the table",
             remedy="Copy the table with the engine that created it",
         )
@@ -97,7 +92,7 @@ def check_reach(store: Store, name: str) -> None:
     tops = (store.root, *store.allowed)
     if _is_url_within(whole, tops) if "://" in whole else _top_of(os.path.dirname(whole), tops) is not None:
         return
-    raise ExternalPathError(
+    raise errors.ExternalPathError(
         f"the log names the file {name}, which is neither in the table's folder nor in the warehouse",
         table=store.root,
         details={"path": name},
@@ -176,10 +171,12 @@ def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
         with where.open_input(own) as data:
             target.copy_in(path, data)
     except ObjectMissing as error:
-        raise DataFileMissingError(f"the data file {name} is missing", details={"path": name}) from error
+        raise errors.DataFileMissingError(f"the data file {name} is missing", details={"path": name}) from error
     except OSError as error:
-        raise StorageError(f"copying {name} to {target.root}/{path} failed: {error.strerror or error}") from error
+        raise errors.StorageError(
+            f"copying {name} to {target.root}/{path} failed: {error.strerror or error}"
+        ) from error
     status = target.status(path)
     if status is None:
-        raise StorageError(f"the copy {target.root}/{path} disappeared after it was written")
+        raise errors.StorageError(f"the copy {target.root}/{path} disappeared after it was written")
     return status

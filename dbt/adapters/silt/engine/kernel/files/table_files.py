@@ -19,31 +19,22 @@ import pyarrow.types as pt
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.bounded_parquet import BoundedParquet, stats_texts
 from dbt.adapters.silt.engine.kernel.files.stats_json import Statistic
-from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table import active_files, value_order
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.active_files import FILES
-from dbt.adapters.silt.engine.kernel.table.value_order import (
-    Booleans,
-    Dates,
-    Decimals,
-    Doubles,
-    Strings,
-    Timestamps,
-    ValueOrder,
-)
 
 Found: TypeAlias = dict[Statistic, pa.Array]
-Read: TypeAlias = Callable[[Mapping[Statistic, ValueOrder | None]], Found]
+Read: TypeAlias = Callable[[Mapping[Statistic, value_order.ValueOrder | None]], Found]
 
 _MOST_COLUMNS: Final = 32
 """The number of statistics to cache after a read: a run reads the same columns again."""
 
-_ACCEPTS: Sequence[tuple[type[ValueOrder], Callable[[pa.DataType], bool]]] = (
-    (Booleans, pt.is_boolean),
-    (Doubles, pt.is_floating),
-    (Decimals, pt.is_decimal128),
-    (Strings, lambda kind: pt.is_string(kind) or pt.is_large_string(kind)),
-    (Dates, pt.is_date32),
+_ACCEPTS: Sequence[tuple[type[value_order.ValueOrder], Callable[[pa.DataType], bool]]] = (
+    (value_order.Booleans, pt.is_boolean),
+    (value_order.Doubles, pt.is_floating),
+    (value_order.Decimals, pt.is_decimal128),
+    (value_order.Strings, lambda kind: pt.is_string(kind) or pt.is_large_string(kind)),
+    (value_order.Dates, pt.is_date32),
 )
 STATS: Final = "stats"
 ROW: Final = "row"
@@ -65,7 +56,7 @@ class KeptStatistics:
         self._corrupt = corrupt
         self._known: Found = {}
 
-    def read(self, requested: Mapping[Statistic, ValueOrder | None]) -> Found:
+    def read(self, requested: Mapping[Statistic, value_order.ValueOrder | None]) -> Found:
         """Reads the statistics as `stats_json.read` returns them, except that timestamps may be Arrow timestamps.
 
         Raises:
@@ -88,7 +79,7 @@ class KeptStatistics:
         self._known = dict(list(found.items())[-_MOST_COLUMNS:])
         return found
 
-    def _read(self, requested: Mapping[Statistic, ValueOrder | None]) -> Found:
+    def _read(self, requested: Mapping[Statistic, value_order.ValueOrder | None]) -> Found:
         files = [_opened(part) for part in self._parts]
         typed = {
             name: order for name, order in requested.items() if all(_is_typed(file, name, order) for file in files)
@@ -132,12 +123,12 @@ def _texts(file: BoundedParquet) -> Iterator[pa.Array]:
         yield from (pa.nulls(len(rows), pa.string()) for rows in action_batches(file, AddFile.key, ["path"]))
 
 
-def _is_typed(file: BoundedParquet, statistic: Statistic, order: ValueOrder | None) -> bool:
+def _is_typed(file: BoundedParquet, statistic: Statistic, order: value_order.ValueOrder | None) -> bool:
     """Returns whether the file has the statistic as a column with a type whose values equal the values in JSON."""
     kind = _member(file.schema.field(AddFile.key).type, ("stats_parsed", *statistic))
     if kind is None or order is None:
         return kind is not None and pt.is_integer(kind)
-    if isinstance(order, Timestamps):
+    if isinstance(order, value_order.Timestamps):
         return pt.is_timestamp(kind) and kind.unit == "us" and (kind.tz is not None) == order.zoned
     accepts = next((accepts for known, accepts in _ACCEPTS if isinstance(order, known)), pt.is_integer)
     return bool(accepts(kind))
@@ -157,24 +148,24 @@ def _member(kind: pa.DataType, path: Sequence[str]) -> pa.DataType | None:
     return kind
 
 
-def _typed(file: BoundedParquet, requested: Mapping[Statistic, ValueOrder | None]) -> Iterator[Found]:
+def _typed(file: BoundedParquet, requested: Mapping[Statistic, value_order.ValueOrder | None]) -> Iterator[Found]:
     for rows in action_batches(file, AddFile.key, [".".join(("stats_parsed", *name)) for name in requested]):
         yield {
             name: _json_form(pc.struct_field(rows, ["stats_parsed", *name]), order) for name, order in requested.items()
         }
 
 
-def _json_form(values: pa.Array, order: ValueOrder | None) -> pa.Array:
+def _json_form(values: pa.Array, order: value_order.ValueOrder | None) -> pa.Array:
     """Converts the values to the form in which their JSON strings would be read."""
     values.validate(full=True)
-    if isinstance(order, Timestamps):
+    if isinstance(order, value_order.Timestamps):
         return values
-    if isinstance(order, Doubles):
+    if isinstance(order, value_order.Doubles):
         return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type)).cast(pa.float64())
     return values.cast(pa.int64() if order is None else order.json_form)
 
 
-def _joined(batches: Sequence[Found], requested: Mapping[Statistic, ValueOrder | None]) -> Found:
+def _joined(batches: Sequence[Found], requested: Mapping[Statistic, value_order.ValueOrder | None]) -> Found:
     return {name: pa.concat_arrays([batch[name] for batch in batches]) for name in requested}
 
 
@@ -237,7 +228,7 @@ class TableFiles:
         late = active_files.appended(active_files.without(self.late, gone), added)
         return replace(self, early=active_files.without(self.early, gone), late=late)
 
-    def early_statistics(self, requested: Mapping[Statistic, ValueOrder | None]) -> Found:
+    def early_statistics(self, requested: Mapping[Statistic, value_order.ValueOrder | None]) -> Found:
         """Reads the statistics of the early files in the form of `stats_json.read`. Raises as `table`."""
         if self.statistics is None:
             return stats_json.read(pa.array([], pa.string()), requested)

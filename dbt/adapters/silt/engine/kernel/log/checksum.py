@@ -13,13 +13,7 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import (
-    CorruptLogError,
-    StorageError,
-    UnsupportedFeatureError,
-    UnusableFileError,
-)
+from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.log.replay import TableState
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
@@ -88,7 +82,7 @@ def contradiction(store: Store, version: int, state: TableState) -> str | None:
     """
     try:
         found = next(differences(_parsed(store.read(checksum_path(version), DOCUMENT_BYTES)), state), None)
-    except (ObjectMissing, StorageError, UnusableFileError):
+    except (ObjectMissing, errors.StorageError, errors.UnusableFileError):
         return None
     return None if found is None else f"the version checksum {checksum_name(version)} has {found}"
 
@@ -97,7 +91,7 @@ def lost_commit(store: Store, version: int) -> str | None:
     """Describes, in a clause, the evidence that the version's commit file was lost, if any."""
     try:
         is_lost = is_orphan(store, version)
-    except StorageError:
+    except errors.StorageError:
         return None
     return f"{checksum_name(version)} exists, but its commit is missing" if is_lost else None
 
@@ -125,7 +119,7 @@ def differences(body: Json, state: TableState) -> Iterator[str]:
         yield from _other_definition(body, state)
         yield from _other_transactions(body, state)
         yield from _other_domains(body, state)
-    except (ValueError, KeyError, TypeError, AttributeError, CorruptLogError, UnsupportedFeatureError):
+    except (ValueError, KeyError, TypeError, AttributeError, errors.CorruptLogError, errors.UnsupportedFeatureError):
         return  # written by an engine that formats these entries differently
 
 

@@ -12,16 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.log import log_segment
 from dbt.adapters.silt.engine.kernel.log.checkpoint_read import read_header
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps
-from dbt.adapters.silt.engine.kernel.log.log_segment import (
-    CheckpointFiles,
-    LogListing,
-    LogSegment,
-    last_checkpoint_hint,
-    list_log,
-    listing_of,
-)
 from dbt.adapters.silt.engine.kernel.log.replay import replay
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, Store
@@ -64,7 +57,7 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
         return 0
     cutoff_ms = expiry(snapshot.properties, now_ms)
     files = _oldest(store, cutoff_ms)
-    for checkpoint in _boundaries(listing_of(files), cutoff_ms, snapshot):
+    for checkpoint in _boundaries(log_segment.listing_of(files), cutoff_ms, snapshot):
         expired = _files_before(checkpoint.version, files)
         if not expired:
             return 0
@@ -79,7 +72,9 @@ def expiry(properties: TableProperties, now_ms: int) -> int:
     return (now_ms - properties.log_retention_ms) // _DAY_MS * _DAY_MS
 
 
-def _boundaries(listing: LogListing, cutoff_ms: int, snapshot: Snapshot) -> Iterator[CheckpointFiles]:
+def _boundaries(
+    listing: log_segment.LogListing, cutoff_ms: int, snapshot: Snapshot
+) -> Iterator[log_segment.CheckpointFiles]:
     """Yields the checkpoints that the log may begin with, newest first."""
     times = file_timestamps(listing.commits)
     newest_expired = max((version for version, time in times.items() if time <= cutoff_ms), default=-1)
@@ -123,10 +118,10 @@ def _files_before(version: int, files: Sequence[_Named]) -> list[_Named]:
     ]
 
 
-def _is_whole(store: Store, checkpoint: CheckpointFiles, table: str) -> bool:
+def _is_whole(store: Store, checkpoint: log_segment.CheckpointFiles, table: str) -> bool:
     """Returns whether the checkpoint can be read: if not, the files before it are its only replacement."""
     try:
-        replay(store, LogSegment(checkpoint.version, checkpoint, ()), table)
+        replay(store, log_segment.LogSegment(checkpoint.version, checkpoint, ()), table)
     except SiltError as error:
         _logger.warning("%s: the log was not cleaned up to %s: %s", table, checkpoint.name, error)
         return False
@@ -138,8 +133,8 @@ def _keep_old_readers_informed(store: Store, snapshot: Snapshot) -> None:
 
     Source: "Handling Backward compatibility while moving to UUID-named v2 Checkpoints".
     """
-    checkpoints = list_log(store, snapshot.table, last_checkpoint_hint(store) or 0).checkpoints
-    checkpoints = checkpoints or list_log(store, snapshot.table).checkpoints
+    checkpoints = log_segment.list_log(store, snapshot.table, log_segment.last_checkpoint_hint(store) or 0).checkpoints
+    checkpoints = checkpoints or log_segment.list_log(store, snapshot.table).checkpoints
     newest = checkpoints[0]
     has_classic = any(
         checkpoint.kind is not LogFileKind.UUID_CHECKPOINT and checkpoint.version == newest.version
@@ -191,7 +186,7 @@ def _delete_sidecars(store: Store, table: str, now_ms: int) -> int:
 def _named_sidecars(store: Store, table: str) -> set[str] | None:
     """Returns the sidecars that checkpoints name, or None if a checkpoint cannot be read and may name any sidecar."""
     named: set[str] = set()
-    for checkpoint in list_log(store, table).checkpoints:
+    for checkpoint in log_segment.list_log(store, table).checkpoints:
         try:
             named.update(read_header(store, checkpoint, table).file_paths)
         except SiltError as error:

@@ -12,34 +12,15 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import (
-    CorruptCheckpointError,
-    MissingLogVersionError,
-    NotATableError,
-    SiltError,
-    StorageError,
-    TableDamagedError,
-    VersionNotFoundError,
-)
 from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
-from dbt.adapters.silt.engine.kernel.log import history
+from dbt.adapters.silt.engine.kernel.log import history, log_segment
 from dbt.adapters.silt.engine.kernel.log.checkpoint_write import write_checkpoint
 from dbt.adapters.silt.engine.kernel.log.checksum import checksum_of_commit, contradiction, lost_commit
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, later_commits, read_info
 from dbt.adapters.silt.engine.kernel.log.history import Commit
-from dbt.adapters.silt.engine.kernel.log.log_segment import (
-    CheckpointFiles,
-    LogListing,
-    LogSegment,
-    complete_listing,
-    list_log,
-    listing_with,
-    missing_version,
-    newest_listing,
-    with_unlisted,
-)
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister, marked, publication_of
@@ -116,9 +97,9 @@ class DeltaLog:
             StorageError: if the storage failed.
         """
         try:
-            if list_log(self.store, self.name).newest is not None:
+            if log_segment.list_log(self.store, self.name).newest is not None:
                 return True
-        except NotATableError:
+        except errors.NotATableError:
             pass  # a listing may be out of date
         return self._commit_status(0) is not None
 
@@ -168,7 +149,7 @@ class DeltaLog:
             return snapshot.timestamp
         try:
             info = read_info(self.store, snapshot.version, status, self.name)
-        except MissingLogVersionError:
+        except errors.MissingLogVersionError:
             return snapshot.timestamp
         return history.stated_time(info) or snapshot.timestamp
 
@@ -182,7 +163,7 @@ class DeltaLog:
             VersionNotFoundError: if the time is before the first version or after the newest version.
         """
         properties = self.snapshot().properties
-        listing = complete_listing(self.store, self.name)
+        listing = log_segment.complete_listing(self.store, self.name)
         found = history.version_at(self.store, listing, properties, timestamp_ms, self.name, or_newest)
         if (future := self.in_future()) is not None and found >= future.first - 1:
             _logger.warning("%s: %s", self.name, future.note)
@@ -191,7 +172,7 @@ class DeltaLog:
     def in_future(self) -> history.Future | None:
         """Returns the newest versions with times in the future, if any, as after a commit with a fast clock."""
         properties = self.snapshot().properties
-        listing = list_log(self.store, self.name)
+        listing = log_segment.list_log(self.store, self.name)
         return history.future_in(self.store, listing, properties, self.clock.now_ms(), self.name)
 
     def version_from(self, timestamp_ms: int) -> int:
@@ -199,10 +180,10 @@ class DeltaLog:
         number after the newest version if all versions are older.
         """
         properties = self.snapshot().properties
-        listing = complete_listing(self.store, self.name)
+        listing = log_segment.complete_listing(self.store, self.name)
         try:
             return history.version_at(self.store, listing, properties, timestamp_ms - 1, self.name, True) + 1
-        except VersionNotFoundError:
+        except errors.VersionNotFoundError:
             return listing.earliest or 0
 
     def commits(self, start: int = 0, end: int | None = None) -> Iterator[Commit]:
@@ -210,7 +191,7 @@ class DeltaLog:
         return self._commits(self.snapshot(), start, end)
 
     def _commits(self, snapshot: Snapshot, start: int, end: int | None) -> Iterator[Commit]:
-        listing = with_unlisted(self.store, list_log(self.store, self.name), snapshot.version)
+        listing = log_segment.with_unlisted(self.store, log_segment.list_log(self.store, self.name), snapshot.version)
         return history.commits(self.store, listing, snapshot.properties, start, end, self.name)
 
     def newest_commits(self) -> Iterator[Commit]:
@@ -264,7 +245,7 @@ class DeltaLog:
         try:
             yield
         except Exception as error:
-            problem = error.problem if isinstance(error, SiltError) else repr(error)
+            problem = error.problem if isinstance(error, errors.SiltError) else repr(error)
             _logger.warning(
                 "%s@v%s is committed and need not be run again, but %s: %s", self.name, version, what, problem
             )
@@ -294,11 +275,11 @@ class DeltaLog:
         """Reads the removed files at the snapshot's version, in schema `TOMBSTONES`. Raises as `checkpoint`."""
         folder = snapshot.log_folder
         try:
-            listing = listing_with(self.store, snapshot.version, self.name)
+            listing = log_segment.listing_with(self.store, snapshot.version, self.name)
             found = self._first_readable(
                 listing, snapshot.version, lambda segment: tombstones(self.store, segment, self.name)
             )
-        except (TableDamagedError, VersionNotFoundError) as error:
+        except (errors.TableDamagedError, errors.VersionNotFoundError) as error:
             if folder is None or folder.is_current():
                 raise
             raise self._gone(snapshot) from error
@@ -306,8 +287,8 @@ class DeltaLog:
             raise self._gone(snapshot)
         return found
 
-    def _gone(self, snapshot: Snapshot) -> NotATableError:
-        return NotATableError("the table was dropped or re-created", table=self.name, version=snapshot.version)
+    def _gone(self, snapshot: Snapshot) -> errors.NotATableError:
+        return errors.NotATableError("the table was dropped or re-created", table=self.name, version=snapshot.version)
 
     def _with_doubt(self, loaded: _Loaded, folder: PinnedFolder, is_newest: bool = True) -> Snapshot:
         """Adds to the snapshot a contradiction by checksums, which are read once for each state."""
@@ -334,11 +315,11 @@ class DeltaLog:
             folder = self._folder()
             try:
                 loaded = read()
-            except MissingLogVersionError:
+            except errors.MissingLogVersionError:
                 # A clean-up may have deleted the commit since the listing; then the log begins with a later checkpoint.
                 if not left and folder.is_current():
                     raise
-            except TableDamagedError:
+            except errors.TableDamagedError:
                 if folder.is_current():
                     raise
             else:
@@ -346,7 +327,7 @@ class DeltaLog:
                 if folder.is_current():
                     return loaded, folder
             self._newest = None
-        raise StorageError("the table was re-created repeatedly during the read", table=self.name)
+        raise errors.StorageError("the table was re-created repeatedly during the read", table=self.name)
 
     def _folder(self) -> PinnedFolder:
         """Returns the log's current folder, which is the folder of the snapshot in use if that is still current."""
@@ -358,7 +339,7 @@ class DeltaLog:
             return self.store.pin(LOG_FOLDER)
         except ObjectMissing as error:
             self._newest = None
-            raise NotATableError(
+            raise errors.NotATableError(
                 f"{self.store.root} holds no {LOG_FOLDER}: it is not a Delta table", table=self.name
             ) from error
 
@@ -380,7 +361,7 @@ class DeltaLog:
         known = self._newest
         if known is None or not (self.store.is_never_reused or self._is_current(known)):
             self._newest = None
-            listing = newest_listing(self.store, self.name)
+            listing = log_segment.newest_listing(self.store, self.name)
             # The listing may be out of date.
             self._newest = self._advanced(self._load(listing, listing.newest or 0))
         else:
@@ -393,7 +374,7 @@ class DeltaLog:
         table, version = self._seen
         if snapshot.metadata.id == table and snapshot.version < version:
             self._newest = None
-            raise StorageError(
+            raise errors.StorageError(
                 f"the newest version in the storage is {snapshot.version}, but an earlier read found version {version}",
                 remedy="Run it again; if an older copy of the table was restored on purpose, start a new process",
                 table=self.name,
@@ -405,10 +386,10 @@ class DeltaLog:
         if known is not None and known.snapshot.version == version and self._is_current(known):
             return known
         try:
-            return self._load(listing_with(self.store, version, self.name), version)
-        except (CorruptCheckpointError, MissingLogVersionError):
+            return self._load(log_segment.listing_with(self.store, version, self.name), version)
+        except (errors.CorruptCheckpointError, errors.MissingLogVersionError):
             # A clean-up since the listing may have deleted the version; then it is not damaged.
-            return self._load(listing_with(self.store, version, self.name), version)
+            return self._load(log_segment.listing_with(self.store, version, self.name), version)
 
     def _is_current(self, known: _Loaded) -> bool:
         status = self._commit_status(known.snapshot.version)
@@ -419,7 +400,7 @@ class DeltaLog:
         read = list(self._later(known.snapshot.version + 1, up_to))
         found = [commit for _, commit in read]
         if not found and self.may_be_cleaned_up(known.snapshot) and not self._is_current(known):
-            return self._load(listing := newest_listing(self.store, self.name), listing.newest or 0)
+            return self._load(listing := log_segment.newest_listing(self.store, self.name), listing.newest or 0)
         if not found:
             return known
         return self._loaded(advance(known.state, found, self.name), found[-1].version, read[-1][0])
@@ -432,7 +413,7 @@ class DeltaLog:
             version += 1
         yield from later_commits(self.store, version, self.name, up_to)
 
-    def _load(self, listing: LogListing, version: int) -> _Loaded:
+    def _load(self, listing: log_segment.LogListing, version: int) -> _Loaded:
         state = self._first_readable(listing, version, lambda segment: replay(self.store, segment, self.name))
         return self._loaded(state, version, listing.commits.get(version))
 
@@ -444,15 +425,17 @@ class DeltaLog:
             timestamp = history.snapshot_timestamp(info, version, properties, timestamp)
         return _Loaded(state, Snapshot.of(state, self.name, version, timestamp, self.clock.now_ms()), commit)
 
-    def _first_readable(self, listing: LogListing, version: int, read: Callable[[LogSegment], T]) -> T:
+    def _first_readable(
+        self, listing: log_segment.LogListing, version: int, read: Callable[[log_segment.LogSegment], T]
+    ) -> T:
         """Returns the result for the first segment whose checkpoint can be read."""
-        failures: dict[CheckpointFiles | None, CorruptCheckpointError] = {}
+        failures: dict[log_segment.CheckpointFiles | None, errors.CorruptCheckpointError] = {}
         for segment in self._segments(listing, version):
             if segment.checkpoint in failures:
                 continue
             try:
                 found = read(segment)
-            except CorruptCheckpointError as error:
+            except errors.CorruptCheckpointError as error:
                 failures[segment.checkpoint] = error
             else:
                 for failure in failures.values():
@@ -461,12 +444,12 @@ class DeltaLog:
                 return found
         for failure in failures.values():
             raise failure
-        raise missing_version(listing.missing(version) or version, self.name)
+        raise log_segment.missing_version(listing.missing(version) or version, self.name)
 
-    def _segments(self, listing: LogListing, version: int) -> Iterator[LogSegment]:
+    def _segments(self, listing: log_segment.LogListing, version: int) -> Iterator[log_segment.LogSegment]:
         yield from listing.segments(version)
         if listing.start > 0:
-            yield from list_log(self.store, self.name).segments(version)
+            yield from log_segment.list_log(self.store, self.name).segments(version)
 
     def settle_publication(self) -> None:
         """Completes or undoes the newest publication in the log, before a commit that is based on no snapshot.
@@ -507,7 +490,7 @@ class DeltaLog:
     def _snapshot_before(self, version: int) -> Snapshot:
         """Reads the version before a commit that is not published."""
         if version == 0:
-            raise NotATableError("the transaction that creates the table is not committed", table=self.name)
+            raise errors.NotATableError("the transaction that creates the table is not committed", table=self.name)
         return self.snapshot_at(version - 1)
 
     def _commit_status(self, version: int) -> FileStatus | None:

@@ -10,26 +10,9 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import (
-    MissingLogVersionError,
-    NotATableError,
-    StorageError,
-    UnusableFileError,
-    VersionNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
-from dbt.adapters.silt.engine.kernel.table.paths import (
-    LAST_CHECKPOINT,
-    LOG_FOLDER,
-    MOST_VERSION,
-    LogFileKind,
-    LogFileName,
-    commit_name,
-    commit_path,
-    parse_log_name,
-    version_prefix,
-)
+from dbt.adapters.silt.engine.kernel.table import paths
 
 
 @dataclass(frozen=True)
@@ -37,7 +20,7 @@ class CheckpointFiles:
     """A complete checkpoint, with its parts in order."""
 
     version: int
-    kind: LogFileKind
+    kind: paths.LogFileKind
     files: tuple[FileStatus, ...]
 
     @property
@@ -140,15 +123,19 @@ def list_log(store: Store, table: str, start: int = 0) -> LogListing:
         StorageError: if the listing failed.
     """
     try:
-        found = store.list_from(LOG_FOLDER, version_prefix(start) if start else "")
+        found = store.list_from(paths.LOG_FOLDER, paths.version_prefix(start) if start else "")
     except ObjectMissing as error:
-        raise NotATableError(f"{store.root} holds no {LOG_FOLDER}: it is not a Delta table", table=table) from error
-    return listing_of([(name, status) for status in found if (name := parse_log_name(status.name)) is not None], start)
+        raise errors.NotATableError(
+            f"{store.root} holds no {paths.LOG_FOLDER}: it is not a Delta table", table=table
+        ) from error
+    return listing_of(
+        [(name, status) for status in found if (name := paths.parse_log_name(status.name)) is not None], start
+    )
 
 
-def listing_of(named: Sequence[tuple[LogFileName, FileStatus]], start: int = 0) -> LogListing:
+def listing_of(named: Sequence[tuple[paths.LogFileName, FileStatus]], start: int = 0) -> LogListing:
     """Creates a listing from these files of version `start` and later."""
-    commits = {name.version: status for name, status in named if name.kind is LogFileKind.COMMIT}
+    commits = {name.version: status for name, status in named if name.kind is paths.LogFileKind.COMMIT}
     compactions = tuple(
         Compaction(name.version, name.last_version, status) for name, status in named if name.last_version is not None
     )
@@ -188,7 +175,7 @@ def listing_with(store: Store, version: int, table: str) -> LogListing:
         raise _no_table(store, table)
     if listing.earliest is not None and listing.earliest <= version <= listing.newest:
         raise missing_version(listing.missing(version) or version, table)
-    raise VersionNotFoundError(
+    raise errors.VersionNotFoundError(
         f"there is no version {version}; the log has versions {listing.earliest} to {listing.newest}", table=table
     )
 
@@ -213,44 +200,46 @@ def with_unlisted(store: Store, listing: LogListing, version: int) -> LogListing
         return listing
     found: dict[int, FileStatus] = {}
     while (missing := replace(listing, commits={**listing.commits, **found}).missing(version)) is not None:
-        status = store.status(commit_path(missing))
+        status = store.status(paths.commit_path(missing))
         if status is None:
             break
         found[missing] = status
     return replace(listing, commits={**listing.commits, **found})
 
 
-def _no_table(store: Store, table: str) -> NotATableError:
-    return NotATableError(f"{store.root}/{LOG_FOLDER} holds no commit: it is not a Delta table", table=table)
+def _no_table(store: Store, table: str) -> errors.NotATableError:
+    return errors.NotATableError(
+        f"{store.root}/{paths.LOG_FOLDER} holds no commit: it is not a Delta table", table=table
+    )
 
 
-def missing_version(version: int, table: str) -> MissingLogVersionError:
-    return MissingLogVersionError(
-        f"the log has a gap: {commit_name(version)} is missing", table=table, details={"missing": version}
+def missing_version(version: int, table: str) -> errors.MissingLogVersionError:
+    return errors.MissingLogVersionError(
+        f"the log has a gap: {paths.commit_name(version)} is missing", table=table, details={"missing": version}
     )
 
 
 def last_checkpoint_hint(store: Store) -> int | None:
     """Returns the version that `_last_checkpoint` names, if the file exists and is usable."""
     try:
-        version = foreign_json.loads(store.read(LAST_CHECKPOINT, DOCUMENT_BYTES))["version"]
-    except (ObjectMissing, StorageError, UnusableFileError, ValueError, KeyError, TypeError):
+        version = foreign_json.loads(store.read(paths.LAST_CHECKPOINT, DOCUMENT_BYTES))["version"]
+    except (ObjectMissing, errors.StorageError, errors.UnusableFileError, ValueError, KeyError, TypeError):
         return None
-    return version if isinstance(version, int) and 0 <= version <= MOST_VERSION else None
+    return version if isinstance(version, int) and 0 <= version <= paths.MOST_VERSION else None
 
 
-def _checkpoints(named: Sequence[tuple[LogFileName, FileStatus]]) -> tuple[CheckpointFiles, ...]:
+def _checkpoints(named: Sequence[tuple[paths.LogFileName, FileStatus]]) -> tuple[CheckpointFiles, ...]:
     single = [
         CheckpointFiles(name.version, name.kind, (status,))
         for name, status in named
-        if name.kind in (LogFileKind.CLASSIC_CHECKPOINT, LogFileKind.UUID_CHECKPOINT)
+        if name.kind in (paths.LogFileKind.CLASSIC_CHECKPOINT, paths.LogFileKind.UUID_CHECKPOINT)
     ]
     parts: dict[tuple[int, int], dict[int, FileStatus]] = {}
     for name, status in named:
-        if name.kind is LogFileKind.MULTI_PART_CHECKPOINT and name.part is not None and name.parts is not None:
+        if name.kind is paths.LogFileKind.MULTI_PART_CHECKPOINT and name.part is not None and name.parts is not None:
             parts.setdefault((name.version, name.parts), {})[name.part] = status
     multi = [
-        CheckpointFiles(version, LogFileKind.MULTI_PART_CHECKPOINT, tuple(found[n] for n in range(1, count + 1)))
+        CheckpointFiles(version, paths.LogFileKind.MULTI_PART_CHECKPOINT, tuple(found[n] for n in range(1, count + 1)))
         for (version, count), found in parts.items()
         if len(found) == count and min(found) == 1 and max(found) == count
     ]

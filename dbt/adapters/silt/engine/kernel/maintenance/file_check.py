@@ -30,17 +30,10 @@ from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table import value_order
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
-from dbt.adapters.silt.engine.kernel.table.value_order import (
-    Booleans,
-    Decimals,
-    Doubles,
-    Strings,
-    Timestamps,
-    ValueOrder,
-)
 
 Path = tuple[str, ...]
 Tell = Callable[[int], None]
@@ -94,7 +87,7 @@ class _Claim:
         nulls: the number of null rows.
     """
 
-    order: ValueOrder | None
+    order: value_order.ValueOrder | None
     least: Any
     greatest: Any
     nulls: int | None
@@ -136,7 +129,7 @@ def _claims(files: pa.Table, snapshot: Snapshot, leaves: Sequence[_Leaf]) -> lis
     bounds = column_bounds(files, snapshot.metadata, columns.values())
     stats = files["stats"].combine_chunks()
     nulls = stats_json.read(stats, {("nullCount", *leaf.physical): None for leaf in leaves}) if leaves else {}
-    tight = stats_json.read(stats, {stats_json.TIGHT: Booleans()})[stats_json.TIGHT].to_pylist()
+    tight = stats_json.read(stats, {stats_json.TIGHT: value_order.Booleans()})[stats_json.TIGHT].to_pylist()
     of_columns = {
         leaf.physical: _of_column(bounds.get(columns[leaf.physical]), nulls[("nullCount", *leaf.physical)])
         for leaf in leaves
@@ -295,16 +288,16 @@ def _is_live(length: int, deleted: BitMap64) -> pa.Array:
     return pc.invert(pc.is_in(positions, value_set=pa.array(list(within), pa.int64())))
 
 
-def _as_forms(order: ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+def _as_forms(order: value_order.ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Converts the values to their order's form, without NaN, or returns None if the file has another type."""
     kind = values.type
-    if isinstance(order, Timestamps):
+    if isinstance(order, value_order.Timestamps):
         return pc.cast(values, pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()) if _is_moment(kind) else None
     if pa.types.is_date32(kind):
         return values.cast(pa.int32()).cast(pa.int64())
-    if isinstance(order, Strings) or pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return values.cast(pa.string()) if isinstance(order, Strings) and pa.types.is_string(kind) else None
-    if isinstance(order, Doubles):
+    if isinstance(order, value_order.Strings) or pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return values.cast(pa.string()) if isinstance(order, value_order.Strings) and pa.types.is_string(kind) else None
+    if isinstance(order, value_order.Doubles):
         numbers = values.cast(pa.float64(), safe=False)
         return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
     return values.cast(order.form)
@@ -314,19 +307,19 @@ def _is_moment(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind))
 
 
-def _form(order: ValueOrder, kind: pa.DataType, raw: Any) -> Any:
+def _form(order: value_order.ValueOrder, kind: pa.DataType, raw: Any) -> Any:
     """Converts a footer's raw value to its order's form, or returns None if that is impossible."""
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return None
-    if isinstance(order, Timestamps):
+    if isinstance(order, value_order.Timestamps):
         times, parts = _MICROSECONDS.get(getattr(kind, "unit", ""), (0, 1))
         return raw * times // parts if _is_moment(kind) else None
-    if isinstance(order, Strings):
+    if isinstance(order, value_order.Strings):
         return raw.decode(errors="replace") if isinstance(raw, bytes) else None
-    if isinstance(order, Decimals):
+    if isinstance(order, value_order.Decimals):
         is_number = pa.types.is_decimal(kind) and isinstance(raw, int)
         return Decimal(stats_json.decimal_literal(raw, kind.scale)) if is_number else None
-    if isinstance(order, Doubles):
+    if isinstance(order, value_order.Doubles):
         return float(raw) if isinstance(raw, int | float) else None
     return int(raw) if isinstance(raw, int) else None
 

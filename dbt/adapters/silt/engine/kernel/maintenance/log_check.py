@@ -14,14 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import (
-    CorruptCheckpointError,
-    CorruptLogError,
-    MissingLogVersionError,
-    UnusableFileError,
-)
+from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
+from dbt.adapters.silt.engine.kernel.log import log_segment
 from dbt.adapters.silt.engine.kernel.log.checksum import (
     comparable_metadata,
     comparable_protocol,
@@ -29,25 +24,11 @@ from dbt.adapters.silt.engine.kernel.log.checksum import (
     is_orphan,
 )
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit
-from dbt.adapters.silt.engine.kernel.log.log_segment import (
-    CheckpointFiles,
-    LogListing,
-    LogSegment,
-    list_log,
-    with_unlisted,
-)
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table import paths
 from dbt.adapters.silt.engine.kernel.table.active_files import keys_of
-from dbt.adapters.silt.engine.kernel.table.paths import (
-    LAST_CHECKPOINT,
-    LOG_FOLDER,
-    LogFileKind,
-    checksum_path,
-    commit_name,
-    parse_log_name,
-)
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.text_lengths import text_form
@@ -64,8 +45,8 @@ def check_log(store: Store, table: str) -> Iterator[Problem]:
         UnsupportedFeatureError: if reading the table needs a feature that this engine does not have.
         StorageError: if the storage failed.
     """
-    listed = list_log(store, table)
-    listing = with_unlisted(store, listed, listed.newest or 0)
+    listed = log_segment.list_log(store, table)
+    listing = log_segment.with_unlisted(store, listed, listed.newest or 0)
     if listing.earliest is None:
         yield Problem(ProblemKind.LOG_UNREADABLE, "the log has neither its first commit nor a complete checkpoint")
         return
@@ -89,7 +70,7 @@ class _Walk:
 
     store: Store
     table: str
-    listing: LogListing
+    listing: log_segment.LogListing
     state: TableState | None = None
     checksums: frozenset[int] = frozenset()
     _pending: list[CommitFile] = field(default_factory=list)
@@ -97,7 +78,7 @@ class _Walk:
     _gap: range = range(0)
 
     def problems(self) -> Iterator[Problem]:
-        checkpoints: dict[int, list[CheckpointFiles]] = {}
+        checkpoints: dict[int, list[log_segment.CheckpointFiles]] = {}
         for each in self.listing.checkpoints:
             checkpoints.setdefault(each.version, []).append(each)
         first = _first(self.listing)
@@ -121,9 +102,9 @@ class _Walk:
         try:
             commit = read_commit(self.store, version, self.table, self.listing.commits.get(version))
             commit.actions(self.table)
-        except MissingLogVersionError as error:
+        except errors.MissingLogVersionError as error:
             yield from self._break(Problem(ProblemKind.COMMIT_MISSING, error.problem, version))
-        except (CorruptLogError, UnusableFileError) as error:
+        except (errors.CorruptLogError, errors.UnusableFileError) as error:
             yield from self._break(Problem(ProblemKind.COMMIT_UNREADABLE, error.problem, version))
         else:
             self._pending.append(commit)
@@ -134,8 +115,8 @@ class _Walk:
             return
         end = min((each for each in self.listing.commits if each > version), default=(self.listing.newest or 0) + 1)
         self._gap = range(version, end)
-        several = f"{commit_name(version)} to {commit_name(end - 1)} are" if end - version > 1 else None
-        what = f"the log has a gap: {several or f'{commit_name(version)} is'} missing"
+        several = f"{paths.commit_name(version)} to {paths.commit_name(end - 1)} are" if end - version > 1 else None
+        what = f"the log has a gap: {several or f'{paths.commit_name(version)} is'} missing"
         yield from self._break(Problem(ProblemKind.COMMIT_MISSING, what, version))
 
     def _break(self, problem: Problem) -> Iterator[Problem]:
@@ -150,15 +131,15 @@ class _Walk:
             return
         try:
             self.state = advance(self.state, pending, self.table)
-        except CorruptLogError as error:
+        except errors.CorruptLogError as error:
             self.state, self._broken = None, True
             version = pending[-1].version if error.version is None else error.version
             yield Problem(ProblemKind.COMMIT_UNREADABLE, error.problem, version)
 
-    def _checkpoint(self, checkpoint: CheckpointFiles) -> Iterator[Problem]:
+    def _checkpoint(self, checkpoint: log_segment.CheckpointFiles) -> Iterator[Problem]:
         try:
-            held = replay(self.store, LogSegment(checkpoint.version, checkpoint, ()), self.table)
-        except (CorruptCheckpointError, CorruptLogError) as error:
+            held = replay(self.store, log_segment.LogSegment(checkpoint.version, checkpoint, ()), self.table)
+        except (errors.CorruptCheckpointError, errors.CorruptLogError) as error:
             yield Problem(ProblemKind.CHECKPOINT_UNREADABLE, error.problem, checkpoint.version)
             return
         if self.state is None:
@@ -169,7 +150,7 @@ class _Walk:
             yield Problem(ProblemKind.CHECKPOINT_DIFFERS, text, checkpoint.version)
 
 
-def _first(listing: LogListing) -> int:
+def _first(listing: log_segment.LogListing) -> int:
     """Returns the version to begin at: a clean-up may keep older checkpoints after deleting all of their commits."""
     if 0 in listing.commits:
         return 0
@@ -253,7 +234,7 @@ def _same_value(texts: list[str | None], field: StructField | None) -> bool:
     return first is not None and bool(first == second)
 
 
-def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableState) -> Iterator[Problem]:
+def _way_of_readers(store: Store, table: str, listing: log_segment.LogListing, state: TableState) -> Iterator[Problem]:
     """Compares the state with the state of readers, which may read a log compaction instead of commits."""
     newest = listing.newest or 0
     segment = next(listing.segments(newest), None)
@@ -267,10 +248,10 @@ def _way_of_readers(store: Store, table: str, listing: LogListing, state: TableS
 def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem]:
     """Checks the version checksum, if it exists, against the table."""
     try:
-        body = foreign_json.loads(store.read(checksum_path(version), DOCUMENT_BYTES))
+        body = foreign_json.loads(store.read(paths.checksum_path(version), DOCUMENT_BYTES))
     except ObjectMissing:
         return
-    except (ValueError, UnusableFileError) as error:
+    except (ValueError, errors.UnusableFileError) as error:
         yield Problem(ProblemKind.CHECKSUM_DIFFERS, f"the version checksum cannot be read: {error}", version)
         return
     for what in differences(body, state):
@@ -279,9 +260,9 @@ def _checksum(store: Store, version: int, state: TableState) -> Iterator[Problem
 
 def _checksums(store: Store) -> Iterator[int]:
     """Yields the versions that have a checksum file."""
-    for file in store.list_from(LOG_FOLDER):
-        name = parse_log_name(file.name)
-        if name is not None and name.kind is LogFileKind.CHECKSUM:
+    for file in store.list_from(paths.LOG_FOLDER):
+        name = paths.parse_log_name(file.name)
+        if name is not None and name.kind is paths.LogFileKind.CHECKSUM:
             yield name.version
 
 
@@ -289,19 +270,21 @@ def _left_alone(store: Store, newest: int) -> Iterator[Problem]:
     """Yields a problem if there are checksums after the newest version: their commits existed and were lost."""
     lost = [version for version in sorted(_checksums(store)) if version > newest and is_orphan(store, version)]
     if lost:
-        several = f"{commit_name(lost[0])} to {commit_name(lost[-1])} are" if len(lost) > 1 else ""
-        what = f"{several or f'{commit_name(lost[0])} is'} missing: the checksum exists, but the log ends before it"
+        several = f"{paths.commit_name(lost[0])} to {paths.commit_name(lost[-1])} are" if len(lost) > 1 else ""
+        what = (
+            f"{several or f'{paths.commit_name(lost[0])} is'} missing: the checksum exists, but the log ends before it"
+        )
         yield Problem(ProblemKind.COMMIT_MISSING, what, lost[0])
 
 
 def _folders(store: Store) -> Iterator[Problem]:
     """Yields a problem for each folder with the name of a log file: that file cannot be written."""
-    for name in store.list_folders(LOG_FOLDER):
-        parsed = parse_log_name(name)
-        if parsed is not None or f"{LOG_FOLDER}/{name}" == LAST_CHECKPOINT:
-            is_commit = parsed is not None and parsed.kind is LogFileKind.COMMIT
+    for name in store.list_folders(paths.LOG_FOLDER):
+        parsed = paths.parse_log_name(name)
+        if parsed is not None or f"{paths.LOG_FOLDER}/{name}" == paths.LAST_CHECKPOINT:
+            is_commit = parsed is not None and parsed.kind is paths.LogFileKind.COMMIT
             ends = "nothing can be committed at that version" if is_commit else "that file cannot be written"
-            what = f"{LOG_FOLDER}/{name} is a folder: {ends}; move it away"
+            what = f"{paths.LOG_FOLDER}/{name} is a folder: {ends}; move it away"
             yield Problem(ProblemKind.NAME_TAKEN, what, None if parsed is None else parsed.version)
 
 

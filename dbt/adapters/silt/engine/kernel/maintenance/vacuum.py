@@ -28,13 +28,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import (
-    SiltError,
-    UnsupportedStatementError,
-    UnusableFileError,
-    VersionNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -103,7 +97,7 @@ def newest_version_at(log: DeltaLog, cutoff_ms: int) -> int | None:
     """Returns the newest version at the cutoff, or None if the log begins later."""
     try:
         return log.version_at(cutoff_ms, or_newest=True)
-    except VersionNotFoundError:
+    except errors.VersionNotFoundError:
         return None
 
 
@@ -193,7 +187,7 @@ def remember(log: DeltaLog, cutoff_ms: int) -> None:
     info = {_LAST_VERSION: newest_version_at(log, cutoff_ms)}
     try:
         log.store.put(LAST_VACUUM_INFO, json.dumps(info).encode())
-    except (SiltError, ObjectMissing) as error:
+    except (errors.SiltError, ObjectMissing) as error:
         _logger.warning("%s: %s was not written: %s", log.name, LAST_VACUUM_INFO, error)
 
 
@@ -202,7 +196,7 @@ def _first_unseen(log: DeltaLog) -> int:
     last = _last_seen(log)
     start = 0 if last is None else last + 1
     if start < earliest:
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             f"VACUUM LITE needs the commits from version {start} on, but the log begins with version {earliest}",
             remedy="Run VACUUM without LITE once",
             table=log.name,
@@ -214,7 +208,7 @@ def _last_seen(log: DeltaLog) -> int | None:
     """Returns the version that the last VACUUM recorded, if it can be read."""
     try:
         body = foreign_json.loads(log.store.read(LAST_VACUUM_INFO, DOCUMENT_BYTES))
-    except (ObjectMissing, UnusableFileError, ValueError):
+    except (ObjectMissing, errors.UnusableFileError, ValueError):
         return None
     version = body.get(_LAST_VERSION) if isinstance(body, dict) else None
     return version if isinstance(version, int) else None

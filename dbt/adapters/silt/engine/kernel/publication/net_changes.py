@@ -11,15 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from dbt.adapters.silt.engine.kernel.table.actions import (
-    AddCDCFile,
-    AddFile,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    RemoveFile,
-    SetTransaction,
-)
+from dbt.adapters.silt.engine.kernel.table import actions
 from dbt.adapters.silt.engine.kernel.table.active_files import file_key
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, as_json
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
@@ -34,20 +26,20 @@ def net_changes(commits: Sequence[WinningCommit]) -> Changes:
     """Returns the changes of a commit that has the effect of all commits, oldest first."""
     files = _Files()
     for number, commit in enumerate(commits):
-        for remove in commit.of(RemoveFile):
+        for remove in commit.of(actions.RemoveFile):
             files.remove(number, remove)
-        for add in commit.of(AddFile):
+        for add in commit.of(actions.AddFile):
             files.add(number, add)
     changing = files.linked_to([number for number, commit in enumerate(commits) if commit.changes_rows])
     return Changes(
         _operation(commits),
         tuple(replace(add, data_change=add.data_change or by in changing) for by, add in files.adds.values()),
         tuple(replace(each, data_change=each.data_change or by in changing) for by, each in files.removes.values()),
-        last_of(commits, Metadata),
-        last_of(commits, Protocol),
-        tuple({each.app_id: each for commit in commits for each in commit.of(SetTransaction)}.values()),
-        tuple({each.domain: each for commit in commits for each in commit.of(DomainMetadata)}.values()),
-        tuple(each for commit in commits for each in commit.of(AddCDCFile)),
+        last_of(commits, actions.Metadata),
+        last_of(commits, actions.Protocol),
+        tuple({each.app_id: each for commit in commits for each in commit.of(actions.SetTransaction)}.values()),
+        tuple({each.domain: each for commit in commits for each in commit.of(actions.DomainMetadata)}.values()),
+        tuple(each for commit in commits for each in commit.of(actions.AddCDCFile)),
     )
 
 
@@ -57,7 +49,7 @@ def last_of(commits: Sequence[WinningCommit], kind: type[T]) -> T | None:
     return found[-1] if found else None
 
 
-def key_of(file: AddFile | RemoveFile) -> str:
+def key_of(file: actions.AddFile | actions.RemoveFile) -> str:
     """Returns the key of a logical file; see `file_key`."""
     return file_key(file.path, file.deletion_vector)
 
@@ -70,18 +62,18 @@ class _Files:
         links: pairs of commits, the second of which has undone a part of the first.
     """
 
-    adds: dict[str, tuple[int, AddFile]] = field(default_factory=dict)
-    removes: dict[str, tuple[int, RemoveFile]] = field(default_factory=dict)
+    adds: dict[str, tuple[int, actions.AddFile]] = field(default_factory=dict)
+    removes: dict[str, tuple[int, actions.RemoveFile]] = field(default_factory=dict)
     links: list[tuple[int, int]] = field(default_factory=list)
 
-    def remove(self, number: int, file: RemoveFile) -> None:
+    def remove(self, number: int, file: actions.RemoveFile) -> None:
         added = self.adds.pop(key_of(file), None)
         if added is None:
             self.removes[key_of(file)] = (number, file)
         else:
             self.links.append((added[0], number))
 
-    def add(self, number: int, file: AddFile) -> None:
+    def add(self, number: int, file: actions.AddFile) -> None:
         removed = self.removes.pop(key_of(file), None)
         if removed is None:
             self.adds[key_of(file)] = (number, file)

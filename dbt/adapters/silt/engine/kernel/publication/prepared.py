@@ -10,18 +10,7 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import Part
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder
-from dbt.adapters.silt.engine.kernel.table.actions import (
-    AddCDCFile,
-    AddFile,
-    CommitInfo,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    RemoveFile,
-    SetTransaction,
-    parse,
-    serialize,
-)
+from dbt.adapters.silt.engine.kernel.table import actions
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes, Operation
@@ -31,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.transaction.competing_commits import Winnin
 Settle: TypeAlias = Callable[[int], bool]
 """Settles another publication; returns whether it is published."""
 
-Rewrite: TypeAlias = Callable[[Changes, CommitInfo], tuple[Changes, CommitInfo]]
+Rewrite: TypeAlias = Callable[[Changes, actions.CommitInfo], tuple[Changes, actions.CommitInfo]]
 """Returns the changes and the `commitInfo` of another commit with the same rows."""
 
 
@@ -112,19 +101,19 @@ def drops(changes: Changes) -> bool:
     return changes.metadata is not None and DROPPED_PROPERTY in changes.metadata.configuration
 
 
-def commit_text(info: CommitInfo, changes: Changes) -> str:
+def commit_text(info: actions.CommitInfo, changes: Changes) -> str:
     """Returns the text of a commit for the document of its publication."""
-    return serialize((info, *changes.actions())).decode()
+    return actions.serialize((info, *changes.actions())).decode()
 
 
-def parsed_commit(part: Part) -> tuple[Changes, CommitInfo, IsolationLevel]:
+def parsed_commit(part: Part) -> tuple[Changes, actions.CommitInfo, IsolationLevel]:
     """Returns the changes, the `commitInfo` and the isolation level of a commit in the document of its publication.
 
     Raises:
         CorruptLogError: if the document holds no commit.
     """
     try:
-        commit = WinningCommit(part.base, tuple(parse((part.commit or "").encode())))
+        commit = WinningCommit(part.base, tuple(actions.parse((part.commit or "").encode())))
         return _changes_of(commit), commit.info, IsolationLevel(commit.info.isolation_level)
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptLogError(f"the commit in the publication's document cannot be read ({error!r})") from error
@@ -137,7 +126,7 @@ def durable_files(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> Sequ
         DataFileMissingError: if the storage reports that a file is missing.
     """
     make_durable(log, changes, folder)
-    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
+    files: tuple[actions.AddFile | actions.AddCDCFile, ...] = (*changes.adds, *changes.change_files)
     decoded = (decode_path(each.path) for each in files)
     return [path for path in decoded if path is not None and not is_absolute(path)]
 
@@ -146,11 +135,11 @@ def _changes_of(commit: WinningCommit) -> Changes:
     info = commit.info
     return Changes(
         Operation(info.operation or "", info.operation_parameters, info.operation_metrics or {}),
-        adds=tuple(commit.of(AddFile)),
-        removes=tuple(commit.of(RemoveFile)),
-        metadata=next(iter(commit.of(Metadata)), None),
-        protocol=next(iter(commit.of(Protocol)), None),
-        transactions=tuple(commit.of(SetTransaction)),
-        domains=tuple(commit.of(DomainMetadata)),
-        change_files=tuple(commit.of(AddCDCFile)),
+        adds=tuple(commit.of(actions.AddFile)),
+        removes=tuple(commit.of(actions.RemoveFile)),
+        metadata=next(iter(commit.of(actions.Metadata)), None),
+        protocol=next(iter(commit.of(actions.Protocol)), None),
+        transactions=tuple(commit.of(actions.SetTransaction)),
+        domains=tuple(commit.of(actions.DomainMetadata)),
+        change_files=tuple(commit.of(actions.AddCDCFile)),
     )

@@ -6,24 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentCreateError,
-    ConcurrentDropError,
-    CorruptLogError,
-    MissingLogVersionError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication import prepared
 from dbt.adapters.silt.engine.kernel.publication.documents import NEW, Part
-from dbt.adapters.silt.engine.kernel.publication.prepared import (
-    Rewrite,
-    Settle,
-    VersionTaken,
-    commit_text,
-    drops,
-    durable_files,
-    parsed_commit,
-)
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Metadata
@@ -73,7 +60,7 @@ class ExistingTable:
         return self.info is not None
 
     def check_files(self) -> Sequence[str]:
-        return durable_files(self.log, self.pending.changes, log_folder_of(self.log, self.pending.base))
+        return prepared.durable_files(self.log, self.pending.changes, log_folder_of(self.log, self.pending.base))
 
     def part(self, location: str) -> Part:
         """Conditions are not stored: a process that completes the publication treats all rows as read."""
@@ -83,11 +70,11 @@ class ExistingTable:
             location,
             base.metadata.id,
             base.version,
-            None if self.info is None else commit_text(self.info, self.pending.changes),
+            None if self.info is None else prepared.commit_text(self.info, self.pending.changes),
             tuple(sorted(reads.paths)),
             reads.whole_table or bool(reads.predicates),
             reads.transactions,
-            drops(self.pending.changes),
+            prepared.drops(self.pending.changes),
             self.is_pinned,
         )
 
@@ -95,7 +82,7 @@ class ExistingTable:
     def next_version(self) -> int | None:
         return None if self.is_changed_by_others else self.pending.base.version + 1
 
-    def rewritten(self, rewrite: Rewrite) -> ExistingTable:
+    def rewritten(self, rewrite: prepared.Rewrite) -> ExistingTable:
         if self.info is None:
             return self
         changes, info = rewrite(self.pending.changes, self.info)
@@ -104,7 +91,7 @@ class ExistingTable:
     def pinned(self) -> ExistingTable:
         return replace(self, is_pinned=True)
 
-    def put(self, settle: Settle) -> int:
+    def put(self, settle: prepared.Settle) -> int:
         """Puts the commit at the first free version after its base."""
         assert self.info is not None
         log, pending, info = self.log, self.pending, self.info
@@ -120,7 +107,7 @@ class ExistingTable:
                 if winner.info.txn_id == info.txn_id:
                     return winner.version
                 if self.is_pinned:
-                    raise VersionTaken(log.name)
+                    raise prepared.VersionTaken(log.name)
                 pending = check_conflicts(winner, pending)
                 place = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), place.attempt + 1)
 
@@ -132,7 +119,7 @@ class ExistingTable:
         """
         _existing(self.log, self.pending.base.metadata.id, self.log.snapshot)
 
-    def checked(self, settle: Settle, publication: int | None = None) -> ExistingTable:
+    def checked(self, settle: prepared.Settle, publication: int | None = None) -> ExistingTable:
         pending, newest, is_changed = self.pending, self.pending.base.version, self.is_changed_by_others
         for winner in _winners(self.log, newest + 1, settle, publication):
             pending, newest = check_conflicts(winner, pending), winner.version
@@ -154,20 +141,20 @@ def existing_table(log: DeltaLog, part: Part) -> ExistingTable:
     reads = ReadSet(paths=frozenset(part.paths), whole_table=part.whole_table, transactions=part.transactions)
     if part.commit is None:
         return ExistingTable(log, PendingCommit(base, Changes(_ONLY_READ), reads, IsolationLevel.SERIALIZABLE), None)
-    changes, info, level = parsed_commit(part)
+    changes, info, level = prepared.parsed_commit(part)
     return ExistingTable(log, PendingCommit(base, changes, reads, level), info, is_pinned=part.pinned)
 
 
 def _existing(log: DeltaLog, table_id: str, read: Callable[[], Snapshot]) -> Snapshot:
     if not log.exists():
-        raise ConcurrentDropError("the table was dropped", table=log.name)
+        raise errors.ConcurrentDropError("the table was dropped", table=log.name)
     found = read()
     if found.metadata.id != table_id:
-        raise ConcurrentDropError("the table was dropped and created again", table=log.name)
+        raise errors.ConcurrentDropError("the table was dropped and created again", table=log.name)
     return found
 
 
-def _winners(log: DeltaLog, version: int, settle: Settle, publication: int | None) -> Iterator[WinningCommit]:
+def _winners(log: DeltaLog, version: int, settle: prepared.Settle, publication: int | None) -> Iterator[WinningCommit]:
     """Yields the commits from a version on, after settling the other publications among them."""
     try:
         for commit in log.read_ahead(version):
@@ -177,7 +164,7 @@ def _winners(log: DeltaLog, version: int, settle: Settle, publication: int | Non
             if other is not None and other != publication:
                 is_undone = not settle(other)
             yield without_effect(winner) if is_undone else winner
-    except MissingLogVersionError:
+    except errors.MissingLogVersionError:
         return  # the table was dropped, which the next attempt detects
 
 
@@ -202,9 +189,9 @@ class NewTable:
         return True
 
     def check_files(self) -> Sequence[str]:
-        return durable_files(self.log, self.changes, self.folder)
+        return prepared.durable_files(self.log, self.changes, self.folder)
 
-    def checked(self, settle: Settle, publication: int | None = None) -> NewTable:  # noqa: ARG002
+    def checked(self, settle: prepared.Settle, publication: int | None = None) -> NewTable:  # noqa: ARG002
         """Opens the folder of the log again, which the end of an aborted publication has replaced."""
         return replace(self, folder=log_folder_of(self.log, None))
 
@@ -212,7 +199,7 @@ class NewTable:
     def next_version(self) -> int:
         return 0
 
-    def rewritten(self, rewrite: Rewrite) -> NewTable:
+    def rewritten(self, rewrite: prepared.Rewrite) -> NewTable:
         changes, info = rewrite(self.changes, self.info)
         return replace(self, changes=changes, info=info)
 
@@ -220,16 +207,18 @@ class NewTable:
         return self
 
     def part(self, location: str) -> Part:
-        return Part(self.log.name, location, _metadata(self.changes).id, NEW, commit_text(self.info, self.changes))
+        return Part(
+            self.log.name, location, _metadata(self.changes).id, NEW, prepared.commit_text(self.info, self.changes)
+        )
 
-    def put(self, settle: Settle) -> int:  # noqa: ARG002
+    def put(self, settle: prepared.Settle) -> int:  # noqa: ARG002
         """Puts version 0."""
         entry = entry_at(self.log, None, self.changes, self.info, AttemptPoint(0, 0))
         outcome = attempt(self.log, self.folder, 0, entry)
         if isinstance(outcome, Unknown):
             raise state_unknown(self.log, 0, outcome)
         if isinstance(outcome, Conflict):
-            raise ConcurrentCreateError("another writer created the table first", table=self.log.name)
+            raise errors.ConcurrentCreateError("another writer created the table first", table=self.log.name)
         return 0
 
 
@@ -240,12 +229,12 @@ def new_table(log: DeltaLog, part: Part) -> NewTable:
         ConcurrentDropError: if the folder of its log is missing.
         CorruptLogError: if the document holds no first version of a table.
     """
-    changes, info, _ = parsed_commit(part)
+    changes, info, _ = prepared.parsed_commit(part)
     _metadata(changes)
     return NewTable(log, changes, info, log_folder_of(log, None))
 
 
 def _metadata(changes: Changes) -> Metadata:
     if changes.metadata is None:
-        raise CorruptLogError("the commit in the publication's document creates no table")
+        raise errors.CorruptLogError("the commit in the publication's document creates no table")
     return changes.metadata

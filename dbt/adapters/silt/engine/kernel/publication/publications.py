@@ -17,17 +17,7 @@ from typing import Final, Protocol, cast
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.documents import (
-    FOLDER,
-    NEW,
-    Begun,
-    Decision,
-    Documents,
-    Meaning,
-    Part,
-    Status,
-    began_ms,
-)
+from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, Settle, VersionTaken
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import existing_table, new_table
 from dbt.adapters.silt.engine.kernel.publication.undo import undo
@@ -50,14 +40,14 @@ class _Beaten(Exception):
 class Completed:
     """The end of a publication: its decision, and the conflict for which it was aborted, if this process found it."""
 
-    decision: Decision
+    decision: documents.Decision
     conflict: ConcurrentModificationError | None = None
 
 
 class PublishedNames(Protocol):
     """The names of a database, as its publications change them."""
 
-    def note(self, begun: Begun, settle: Settle, check: Callable[[], None]) -> None:
+    def note(self, begun: documents.Begun, settle: Settle, check: Callable[[], None]) -> None:
         """Notes the changes of a publication. Readers look up its decision, and see the changes if it is published.
 
         Args:
@@ -70,7 +60,7 @@ class PublishedNames(Protocol):
         """
         ...
 
-    def finish(self, begun: Begun, is_published: bool) -> None:
+    def finish(self, begun: documents.Begun, is_published: bool) -> None:
         """Makes the changes of a decided publication, or removes what `note` noted; repeating it changes nothing.
 
         Raises:
@@ -78,7 +68,7 @@ class PublishedNames(Protocol):
         """
         ...
 
-    def forget(self, meaning: Meaning) -> None:
+    def forget(self, meaning: documents.Meaning) -> None:
         """Deletes the definition of a view or function that no name refers to; a table is left as it is."""
         ...
 
@@ -98,7 +88,7 @@ class Publications:
     def __init__(self, store: Store, clock: Clock, at_once: int = _AT_ONCE) -> None:
         self.store = store
         self.clock = clock
-        self.documents = Documents(store, clock)
+        self.documents = documents.Documents(store, clock)
         self._at_once = at_once
         self._published: set[int] = set()
         self._lock = threading.Lock()
@@ -114,7 +104,7 @@ class Publications:
         """
         if self.is_decided_published(publication):
             return True
-        if self.clock.now_ms() - began_ms(publication) < _PATIENCE_MS:
+        if self.clock.now_ms() - documents.began_ms(publication) < _PATIENCE_MS:
             return False
         try:
             return self.settle(publication)
@@ -126,7 +116,7 @@ class Publications:
         if publication in self._published:
             return True
         found = self._found(publication)
-        return found is None or (isinstance(found, Decision) and self._noted(found))
+        return found is None or (isinstance(found, documents.Decision) and self._noted(found))
 
     def settle(self, publication: int, waiting: tuple[int, ...] = ()) -> bool:
         """Completes a publication, or undoes it; returns whether it is published.
@@ -143,12 +133,14 @@ class Publications:
         found = self._found(publication)
         if found is None:
             return True
-        if isinstance(found, Decision):
+        if isinstance(found, documents.Decision):
             self._finish(found, self.documents.begun(publication))
             return self._noted(found)
         return self._noted(self._continued(found, waiting).decision)
 
-    def complete(self, begun: Begun, tables: Sequence[PreparedTable], waiting: tuple[int, ...] = ()) -> Completed:
+    def complete(
+        self, begun: documents.Begun, tables: Sequence[PreparedTable], waiting: tuple[int, ...] = ()
+    ) -> Completed:
         """Puts the commits of a publication that has begun, and decides it, unless another process does so first.
 
         Raises:
@@ -170,18 +162,18 @@ class Publications:
             if beaten.publication != begun.publication:
                 raise
             return self._aborted(begun)
-        decision = self.documents.decide(begun, Status.PUBLISHED, versions)
+        decision = self.documents.decide(begun, documents.Status.PUBLISHED, versions)
         self._noted(decision)
         self._finish(decision, begun)
         return Completed(decision)
 
-    def abort(self, begun: Begun) -> Decision:
+    def abort(self, begun: documents.Begun) -> documents.Decision:
         """Decides that a publication is aborted, unless it is decided, and undoes its commits.
 
         Raises:
             CommitStateUnknownError, StorageError: if the storage failed; the publication may not be decided.
         """
-        decision = self.documents.decide(begun, Status.ABORTED, {})
+        decision = self.documents.decide(begun, documents.Status.ABORTED, {})
         self._finish(decision, begun)
         return decision
 
@@ -193,15 +185,15 @@ class Publications:
         """
         if self.documents.begun(publication) is not None:
             return self.settle(publication)
-        self.store.make_folder(FOLDER)
-        empty = Begun(publication, self.clock.now_ms(), ())
-        return self._noted(self.documents.decide(empty, Status.ABORTED, {}))
+        self.store.make_folder(documents.FOLDER)
+        empty = documents.Begun(publication, self.clock.now_ms(), ())
+        return self._noted(self.documents.decide(empty, documents.Status.ABORTED, {}))
 
     def location_of(self, log: DeltaLog) -> str:
         """Returns the folder of a table, relative to the database's root."""
         return log.store.root.removeprefix(self.store.root.rstrip("/")).lstrip("/")
 
-    def _continued(self, begun: Begun, waiting: tuple[int, ...]) -> Completed:
+    def _continued(self, begun: documents.Begun, waiting: tuple[int, ...]) -> Completed:
         try:
             tables = [self._prepared(part) for part in begun.parts]
         except ConcurrentModificationError as error:
@@ -219,7 +211,7 @@ class Publications:
             latest = max(circle[circle.index(other) :])
             begun = self.documents.begun(latest)
             if begun is not None:
-                self.documents.decide(begun, Status.ABORTED, {})
+                self.documents.decide(begun, documents.Status.ABORTED, {})
             raise _Beaten(latest)
         is_published = self.settle(other, circle)
         self._check_undecided(own)
@@ -237,31 +229,31 @@ class Publications:
         with ThreadPoolExecutor(at_once) as pool:
             return dict(zip(names, pool.map(lambda each: each.put(settle), tables), strict=True))
 
-    def _aborted(self, begun: Begun, conflict: ConcurrentModificationError | None = None) -> Completed:
+    def _aborted(self, begun: documents.Begun, conflict: ConcurrentModificationError | None = None) -> Completed:
         decision = self.abort(begun)
         self._noted(decision)
-        return Completed(decision, conflict if decision.status is Status.ABORTED else None)
+        return Completed(decision, conflict if decision.status is documents.Status.ABORTED else None)
 
-    def _finish(self, decision: Decision, begun: Begun | None) -> None:
+    def _finish(self, decision: documents.Decision, begun: documents.Begun | None) -> None:
         """Does what follows a decision: undoes the commits of an aborted publication, changes names, and deletes the
         first document, which is missing if all of that was done.
         """
-        is_published = decision.status is Status.PUBLISHED
+        is_published = decision.status is documents.Status.PUBLISHED
         # A publication that was closed before it began has a decision without tables.
         for each in decision.tables if begun is None else begun.written:
-            if not is_published and each.base != NEW:
+            if not is_published and each.base != documents.NEW:
                 undo(self.log_at(each.location, each.table), decision.publication, each.table_id, each.base)
         if begun is not None and begun.names:
             self.names.finish(begun, is_published)
         self.documents.forget_beginning(decision.publication)
 
-    def _noted(self, decision: Decision) -> bool:
-        if decision.status is Status.PUBLISHED:
+    def _noted(self, decision: documents.Decision) -> bool:
+        if decision.status is documents.Status.PUBLISHED:
             with self._lock:
                 self._published.add(decision.publication)
-        return decision.status is Status.PUBLISHED
+        return decision.status is documents.Status.PUBLISHED
 
-    def _found(self, publication: int) -> Decision | Begun | None:
+    def _found(self, publication: int) -> documents.Decision | documents.Begun | None:
         """Returns the decision, or else the beginning, or None if the documents of an old publication were deleted."""
         decision = self.documents.decision(publication)
         if decision is not None:
@@ -269,9 +261,9 @@ class Publications:
         # The decision replaces the beginning, possibly between these requests.
         return self.documents.begun(publication) or self.documents.decision(publication)
 
-    def _prepared(self, part: Part) -> PreparedTable:
+    def _prepared(self, part: documents.Part) -> PreparedTable:
         log = self.log_at(part.location, part.table)
-        return new_table(log, part) if part.base == NEW else existing_table(log, part)
+        return new_table(log, part) if part.base == documents.NEW else existing_table(log, part)
 
     def log_at(self, location: str, table: str) -> DeltaLog:
         """Returns a handle of a table that reads its log as it is, with the commits of undecided publications.

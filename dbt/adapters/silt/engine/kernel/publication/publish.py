@@ -9,16 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitAttemptsExhaustedError,
-    CommitStateUnknownError,
-    ConcurrentModificationError,
-    ConcurrentTransactionError,
-    DataFileMissingError,
-    SiltError,
-    StorageError,
-)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchChanges, BranchVersions, changes_on
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, NameChange, Status, new_publication
@@ -126,14 +118,14 @@ def publish(
                 if each.log.name in decision.versions:
                     each.log.after_commit(decision.versions[each.log.name])
             return decision.versions
-    raise CommitAttemptsExhaustedError(
+    raise errors.CommitAttemptsExhaustedError(
         f"{_ATTEMPTS} attempts to publish the transaction lost to other publications", table=_words(tables, names)
     )
 
 
 def find_conflicts(
     register: Publications, logs: Sequence[BranchLog], settings: PublishSettings
-) -> dict[str, ConcurrentModificationError]:
+) -> dict[str, errors.ConcurrentModificationError]:
     """Returns the conflicts of the changed tables that `publish` would meet now, by the tables' names.
 
     Raises:
@@ -144,22 +136,22 @@ def find_conflicts(
     tables = [each for each in prepared if each is not None and each.is_changed]
     with ThreadPoolExecutor(register.store.files_at_once) as pool:
         checked = list(pool.map(partial(_checked, register), tables))
-    conflicts = {each.table or "": each for each in checked if isinstance(each, ConcurrentModificationError)}
+    conflicts = {each.table or "": each for each in checked if isinstance(each, errors.ConcurrentModificationError)}
     if not conflicts:
         versions = {log.name: changes.versions for log, changes in found if changes is not None}
         try:
             with_published_versions([each for each in checked if not isinstance(each, Exception)], versions)
-        except ConcurrentModificationError as error:
+        except errors.ConcurrentModificationError as error:
             conflicts[error.table or ""] = error
     return conflicts
 
 
-def _checked(register: Publications, table: PreparedTable) -> PreparedTable | ConcurrentModificationError:
+def _checked(register: Publications, table: PreparedTable) -> PreparedTable | errors.ConcurrentModificationError:
     try:
         if isinstance(table, ExistingTable):
             table.check_exists()
         return table.checked(register.settle)
-    except ConcurrentModificationError as error:
+    except errors.ConcurrentModificationError as error:
         return error
 
 
@@ -202,7 +194,7 @@ def _with_txn(table: str, changes: Changes, txn: Txn) -> Changes:
     if txn is None:
         return changes
     if any(each.app_id == txn[0] for each in changes.transactions):
-        raise ConcurrentTransactionError(f"the transaction identifier {txn[0]} is set twice", table=table)
+        raise errors.ConcurrentTransactionError(f"the transaction identifier {txn[0]} is set twice", table=table)
     return replace(changes, transactions=(*changes.transactions, SetTransaction(*txn)))
 
 
@@ -229,10 +221,10 @@ def _attempt(
         completed = register.complete(begun, marked_tables)
     except BaseException as error:
         decision = _decided_after(error, register, begun)
-        if decision.status is Status.PUBLISHED and isinstance(error, SiltError):
+        if decision.status is Status.PUBLISHED and isinstance(error, errors.SiltError):
             return decision  # another process has completed it
-        if isinstance(error, CommitStateUnknownError):
-            raise StorageError(f"{error.problem}; the transaction was aborted", table=error.table) from error
+        if isinstance(error, errors.CommitStateUnknownError):
+            raise errors.StorageError(f"{error.problem}; the transaction was aborted", table=error.table) from error
         raise
     if completed.conflict is not None:
         raise completed.conflict
@@ -247,18 +239,18 @@ def _decided_after(error: BaseException, register: Publications, begun: Begun) -
     """
     try:
         decision = register.documents.decide(begun, Status.ABORTED, {})
-    except SiltError as failure:
+    except errors.SiltError as failure:
         raise _unknown(begun, failure) from error
-    with contextlib.suppress(SiltError):  # the next process that meets its commits undoes them
+    with contextlib.suppress(errors.SiltError):  # the next process that meets its commits undoes them
         register.settle(begun.publication)
     return decision
 
 
-def _unknown(begun: Begun, error: SiltError) -> CommitStateUnknownError:
+def _unknown(begun: Begun, error: errors.SiltError) -> errors.CommitStateUnknownError:
     changed = [part.table for part in begun.written] + [f"{each.schema}.{each.name}" for each in begun.names]
     names = ", ".join(dict.fromkeys(changed))
     problem = f"it is not known whether the transaction over {names} was committed: {error.problem}"
-    return CommitStateUnknownError(problem)
+    return errors.CommitStateUnknownError(problem)
 
 
 def _committed(table: PreparedTable) -> dict[str, int]:
@@ -286,8 +278,8 @@ def _check_files(table: PreparedTable) -> None:
                 raise _missing(log, path)
 
 
-def _missing(log: DeltaLog, path: str) -> DataFileMissingError:
-    return DataFileMissingError(f"{path}, which the transaction has written, is missing", table=log.name)
+def _missing(log: DeltaLog, path: str) -> errors.DataFileMissingError:
+    return errors.DataFileMissingError(f"{path}, which the transaction has written, is missing", table=log.name)
 
 
 def _marked(clock: Clock, publication: int, changes: Changes, info: CommitInfo) -> tuple[Changes, CommitInfo]:

@@ -13,13 +13,7 @@ from typing import Final, TypeVar
 
 from pyroaring import BitMap64
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    ChangeDataNotRecordedError,
-    CorruptLogError,
-    InvalidStatementError,
-    UnsupportedStatementError,
-    VersionNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -169,7 +163,7 @@ def _file_names(changes: VersionChanges) -> Iterator[str]:
 
 def _check_order(table: str, first: int, end: Snapshot) -> None:
     if end.version < first:
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             f"the changes end with version {end.version}, which is before their first version {first}", table=table
         )
 
@@ -179,7 +173,7 @@ def _commits(log: DeltaLog, start: int, end: Snapshot) -> tuple[Commit, ...]:
     there = {commit.version for commit in found}
     for version in range(start, end.version + 1):
         if version not in there:
-            raise VersionNotFoundError(f"the log no longer has the commit of version {version}", table=log.name)
+            raise errors.VersionNotFoundError(f"the log no longer has the commit of version {version}", table=log.name)
     return found
 
 
@@ -217,7 +211,7 @@ def _changed_nothing(actions: Iterable[Action]) -> bool:
 
 def _check_recorded(metadata: Metadata, version: int, table: str) -> None:
     if not TableProperties(metadata.configuration).enable_change_data_feed:
-        raise ChangeDataNotRecordedError(
+        raise errors.ChangeDataNotRecordedError(
             f"the table did not record its changes in version {version}", table=table, version=version
         )
 
@@ -227,7 +221,7 @@ def _check_columns(schema: StructType, end: Snapshot, version: int) -> None:
     for member in end.schema:
         old = schema.field(member.name)
         if old is not None and (old.physical_name != member.physical_name or not _reads(old, member)):
-            raise UnsupportedStatementError(
+            raise errors.UnsupportedStatementError(
                 f"the column `{member.name}` of version {end.version} is another column in version {version}: "
                 "the changes of both versions cannot be read with one schema",
                 remedy="Read the changes before the version that changed the column separately from the later changes:"
@@ -324,7 +318,7 @@ def _of_change_file(file: AddCDCFile) -> AddFile:
 def _of_remove(remove: RemoveFile, end: Snapshot, version: int) -> AddFile:
     """Returns the file as it was in the table."""
     if remove.partition_values is None and end.partition_columns:
-        raise CorruptLogError(
+        raise errors.CorruptLogError(
             f"the log removes {remove.path} without its partition values: the deleted rows cannot be read",
             table=end.table,
             version=version,

@@ -24,25 +24,17 @@ from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
 from dbt.adapters.silt.engine.kernel.files.stats_json import utf16_length
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table import value_order
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Value
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType
-from dbt.adapters.silt.engine.kernel.table.value_order import (
-    Booleans,
-    Dates,
-    Decimals,
-    Doubles,
-    Strings,
-    Timestamps,
-    ValueOrder,
-)
 
 End: TypeAlias = Literal["min", "max"]
 
 _MOST_FOOTERS: Final = 32
-_OF_WHOLE_FILES: Final[Mapping[stats_json.Statistic, ValueOrder | None]] = {
+_OF_WHOLE_FILES: Final[Mapping[stats_json.Statistic, value_order.ValueOrder | None]] = {
     stats_json.NUM_RECORDS: None,
-    stats_json.TIGHT: Booleans(),
+    stats_json.TIGHT: value_order.Booleans(),
 }
 _MILLISECOND = 1_000
 _EPOCH = datetime(1970, 1, 1)
@@ -74,10 +66,10 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
     bounds = (known.minimum if end == "min" else known.maximum).filter(with_values)
     if len(bounds) == 0:
         return Extreme(None)
-    if bounds.null_count or isinstance(known.order, Doubles):
+    if bounds.null_count or isinstance(known.order, value_order.Doubles):
         return None
     outermost = (pc.min if end == "min" else pc.max)(bounds).as_py()
-    if isinstance(known.order, Timestamps):
+    if isinstance(known.order, value_order.Timestamps):
         if field.name in snapshot.partition_columns:
             return None
         candidates = files.filter(with_values).filter(_may_be(bounds, outermost, end))
@@ -131,19 +123,19 @@ def _of_footer(store: Store, path: str, physical_name: str, end: End) -> int | N
     return raw if isinstance(raw, int) and chunks.arrow_type.unit == "us" else None
 
 
-def _as_extreme(order: ValueOrder, form: Any, snapshot: Snapshot, data_type: Any) -> Extreme | None:
+def _as_extreme(order: value_order.ValueOrder, form: Any, snapshot: Snapshot, data_type: Any) -> Extreme | None:
     """Converts a value from its order's form to the column's type."""
     if form is None:
         return None
-    if isinstance(order, Strings):
+    if isinstance(order, value_order.Strings):
         # A string of the maximum length may be truncated.
         return Extreme(form) if utf16_length(form) < snapshot.properties.string_prefix_length else None
-    if isinstance(order, Timestamps):
+    if isinstance(order, value_order.Timestamps):
         return _moment(form, order.zoned)
-    if isinstance(order, Dates):
+    if isinstance(order, value_order.Dates):
         day = _EPOCH.toordinal() + form
         return Extreme(date.fromordinal(day)) if 1 <= day <= date.max.toordinal() else None
-    if isinstance(order, Decimals) and isinstance(data_type, DecimalType):
+    if isinstance(order, value_order.Decimals) and isinstance(data_type, DecimalType):
         return Extreme(Decimal(order.text(form, data_type.scale)))
     return Extreme(int(form))
 

@@ -27,17 +27,7 @@ from typing import IO, cast
 import pyarrow
 
 from dbt.adapters.silt.engine.kernel.errors import NotWrittenError, ReadOnlyStorageError, StorageError
-from dbt.adapters.silt.engine.kernel.storage import beneath, storage_errors
-from dbt.adapters.silt.engine.kernel.storage.store import (
-    MOST_BYTES,
-    FileStatus,
-    ObjectExists,
-    ObjectMissing,
-    PutResult,
-    Store,
-    check_size,
-    joined,
-)
+from dbt.adapters.silt.engine.kernel.storage import beneath, storage_errors, store
 
 _logger = logging.getLogger(__name__)
 
@@ -53,7 +43,7 @@ def is_temporary_name(name: str) -> bool:
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
-class LocalStore(Store):
+class LocalStore(store.Store):
     """Files below a folder, which need not exist yet.
 
     Symbolic links below the folder are never followed: reading, writing or deleting through a link raises
@@ -66,7 +56,7 @@ class LocalStore(Store):
     """
 
     allowed: Sequence[str] | None = None
-    elsewhere: Callable[[str], Store] | None = None
+    elsewhere: Callable[[str], store.Store] | None = None
 
     def __init__(self, root: str | os.PathLike[str], allowed: Sequence[str] | None = None) -> None:
         self._root = self._top = os.path.abspath(os.fspath(root))
@@ -88,10 +78,10 @@ class LocalStore(Store):
     def root(self) -> str:
         return self._root
 
-    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+    def list_from(self, folder: str, start: str = "") -> list[store.FileStatus]:
         with self._listed(folder) as entries:
             wanted = [entry for entry in entries if entry.name >= start and entry.is_file(follow_symlinks=False)]
-            found = (_listed_status(joined(folder, entry.name), entry) for entry in wanted)
+            found = (_listed_status(store.joined(folder, entry.name), entry) for entry in wanted)
             return sorted((status for status in found if status is not None), key=lambda status: status.name)
 
     def list_folders(self, folder: str) -> list[str]:
@@ -102,9 +92,9 @@ class LocalStore(Store):
         with self._listed(folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_symlink())
 
-    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
+    def read(self, path: str, at_most: int = store.MOST_BYTES) -> bytes:
         with _mapped("reading", self._full_path(path)), self._opened(path) as descriptor:
-            check_size(self._full_path(path), os.fstat(descriptor).st_size, at_most)
+            store.check_size(self._full_path(path), os.fstat(descriptor).st_size, at_most)
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read(at_most)
 
@@ -116,11 +106,11 @@ class LocalStore(Store):
                 return cast(IO[bytes], pyarrow.OSFile(same_file, "rb"))
             return open(os.dup(descriptor), "rb")
 
-    def status(self, path: str) -> FileStatus | None:
+    def status(self, path: str) -> store.FileStatus | None:
         (found,) = self.statuses((path,))
         return found
 
-    def statuses(self, paths: Iterable[str]) -> Iterator[FileStatus | None]:
+    def statuses(self, paths: Iterable[str]) -> Iterator[store.FileStatus | None]:
         """Yields the status of each file; each folder is resolved only once.
 
         Raises:
@@ -133,7 +123,7 @@ class LocalStore(Store):
                 checked[folder] = self._is_folder(folder)
             yield self._status(path) if checked[folder] else None
 
-    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+    def put_if_absent(self, path: str, data: bytes) -> store.PutResult:
         folder, _, name = path.rpartition("/")
         return self.pin(folder).put_if_absent(name, data)
 
@@ -160,7 +150,7 @@ class LocalStore(Store):
             shutil.copyfileobj(data, copied, _PART_BYTES)
 
     def delete(self, path: str) -> None:
-        with contextlib.suppress(ObjectMissing), _mapped_write("deleting", self._full_path(path)):
+        with contextlib.suppress(store.ObjectMissing), _mapped_write("deleting", self._full_path(path)):
             with self._open_parent(path) as (folder, name):
                 os.unlink(name, dir_fd=folder)
 
@@ -173,7 +163,7 @@ class LocalStore(Store):
             os.makedirs(self._top, exist_ok=True)
             for made in reversed(missing):
                 _sync(os.path.dirname(made), beneath.READ)
-            beneath.make_folder(self._top, joined(self._below_top, folder))
+            beneath.make_folder(self._top, store.joined(self._below_top, folder))
 
     def rename_folder(self, source: str, target: str) -> None:
         old = self._full_path(source)
@@ -182,13 +172,13 @@ class LocalStore(Store):
                 with self._open_parent(target) as (new_folder, new_name):
                     # rename(2) replaces an empty folder silently.
                     if _exists(new_folder, new_name):
-                        raise ObjectExists(self._full_path(target))
+                        raise store.ObjectExists(self._full_path(target))
                     os.rename(old_name, new_name, src_dir_fd=old_folder, dst_dir_fd=new_folder)
                 for parent in {source.rpartition("/")[0], target.rpartition("/")[0]}:
                     self._sync_folder(parent)
         except StorageError as error:
             if _is_not_empty(error):
-                raise ObjectExists(self._full_path(target)) from error
+                raise store.ObjectExists(self._full_path(target)) from error
             raise
 
     def delete_folder(self, folder: str) -> None:
@@ -197,7 +187,7 @@ class LocalStore(Store):
         for left in reversed(range(_MOST_TRIES)):
             try:
                 # A file that is renamed at the same time stops rmtree.
-                with contextlib.suppress(ObjectMissing), _mapped_write("deleting the folder", path):
+                with contextlib.suppress(store.ObjectMissing), _mapped_write("deleting the folder", path):
                     if not self._delete_tree(folder):
                         return
             except StorageError as error:
@@ -229,9 +219,9 @@ class LocalStore(Store):
                 self._open_parent(folder) as (above, name),
             ):
                 os.rmdir(name, dir_fd=above)
-        except ObjectMissing:
+        except store.ObjectMissing:
             return False
-        except (ObjectExists, StorageError) as error:
+        except (store.ObjectExists, StorageError) as error:
             if _is_not_empty(error):
                 return False
             raise
@@ -241,7 +231,7 @@ class LocalStore(Store):
         try:
             with _mapped("checking", self._full_path(folder)), self._folder(folder) as descriptor:
                 return os.fstat(descriptor).st_mtime_ns // 1_000_000
-        except ObjectMissing:
+        except store.ObjectMissing:
             return None
 
     def make_durable(self, paths: Sequence[str]) -> None:
@@ -270,7 +260,7 @@ class LocalStore(Store):
         child = LocalStore(self._full_path(folder), self.allowed)
         child.elsewhere = self.elsewhere
         if self.allowed is not None:
-            child._top, child._below_top = self._top, joined(self._below_top, folder)
+            child._top, child._below_top = self._top, store.joined(self._below_top, folder)
         return child
 
     def local_path(self, path: str) -> str:
@@ -281,12 +271,12 @@ class LocalStore(Store):
 
     def _folder(self, folder: str, flags: int = beneath.SEARCH) -> contextlib.AbstractContextManager[int]:
         """Yields the descriptor of a folder; raises errors like `beneath.folder`."""
-        return beneath.folder(self._top, joined(self._below_top, folder), flags)
+        return beneath.folder(self._top, store.joined(self._below_top, folder), flags)
 
     @contextlib.contextmanager
     def _open_parent(self, path: str, flags: int = beneath.SEARCH) -> Iterator[tuple[int, str]]:
         """Yields the descriptor of a path's folder, and the path's last name; raises errors like `beneath.folder`."""
-        whole = joined(self._below_top, path)
+        whole = store.joined(self._below_top, path)
         top, rest = (self._top, whole) if whole else os.path.split(self._top)
         folder, _, name = rest.rpartition("/")
         with beneath.folder(top, folder, flags) as descriptor:
@@ -311,15 +301,15 @@ class LocalStore(Store):
         try:
             with _mapped("checking", self._full_path(folder)), self._folder(folder):
                 return True
-        except ObjectMissing:
+        except store.ObjectMissing:
             return False
 
-    def _status(self, path: str) -> FileStatus | None:
+    def _status(self, path: str) -> store.FileStatus | None:
         whole = self._full_path(path)
         try:
             with _mapped("checking", whole):
                 found = os.lstat(whole)
-        except ObjectMissing:
+        except store.ObjectMissing:
             return None
         if stat.S_ISLNK(found.st_mode):
             raise beneath.link_error(whole)
@@ -330,13 +320,13 @@ class LocalStore(Store):
             os.fsync(descriptor)
 
 
-def _regular(path: str, found: os.stat_result) -> FileStatus | None:
+def _regular(path: str, found: os.stat_result) -> store.FileStatus | None:
     if not stat.S_ISREG(found.st_mode):
         return None
-    return FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)
+    return store.FileStatus(path, found.st_size, found.st_mtime_ns // 1_000_000)
 
 
-def _listed_status(path: str, entry: os.DirEntry[str]) -> FileStatus | None:
+def _listed_status(path: str, entry: os.DirEntry[str]) -> store.FileStatus | None:
     """Returns the status of a file in a listing, or None if the file was deleted in the meantime."""
     try:
         return _regular(path, entry.stat(follow_symlinks=False))
@@ -370,26 +360,26 @@ class LocalFolder:
         self._descriptor = descriptor
         weakref.finalize(self, os.close, self._descriptor)
 
-    def known_by(self, file: FileStatus) -> LocalFolder:
+    def known_by(self, file: store.FileStatus) -> LocalFolder:
         return self
 
     def is_current(self) -> bool:
         try:
             with _mapped("checking", self._path):
                 return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
-        except ObjectMissing:
+        except store.ObjectMissing:
             return False
 
-    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+    def put_if_absent(self, name: str, data: bytes) -> store.PutResult:
         if not self.is_current():
-            raise ObjectMissing(self._path)
+            raise store.ObjectMissing(self._path)
         temporary = _temporary_name(name)
         try:
             self._write(temporary, data)
             result = self._link(temporary, name)
         finally:
             self._discard(temporary)
-        if result is PutResult.CREATED:
+        if result is store.PutResult.CREATED:
             self._settle(name)
         return result
 
@@ -397,23 +387,23 @@ class LocalFolder:
         try:
             _write_durably(temporary, data, self._descriptor)
         except FileNotFoundError as error:
-            raise ObjectMissing(self._path) from error
+            raise store.ObjectMissing(self._path) from error
         except OSError as error:
             text = f"writing to {self._path} failed: {error.strerror}"
             raise storage_errors.refused_write(text, error) or NotWrittenError(text) from error
 
-    def _link(self, temporary: str, name: str) -> PutResult:
+    def _link(self, temporary: str, name: str) -> store.PutResult:
         try:
             os.link(temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
         except FileExistsError as error:
             if self._is_file(name):
-                return PutResult.EXISTS
+                return store.PutResult.EXISTS
             raise NotWrittenError(
                 f"{self._path}/{name} exists, but is not a file",
                 remedy="Move it away, then run it again: nothing was written",
             ) from error
         except FileNotFoundError as error:
-            raise ObjectMissing(self._path) from error
+            raise store.ObjectMissing(self._path) from error
         except OSError as error:
             if error.errno in _NO_LINKS:
                 raise NotWrittenError(
@@ -421,7 +411,7 @@ class LocalFolder:
                     remedy="Put the warehouse on a file system that has them, such as ext4, xfs, btrfs, APFS or NFS",
                 ) from error
             raise storage_errors.failure(f"linking {self._path}/{name}", error, is_write=True) from error
-        return PutResult.CREATED
+        return store.PutResult.CREATED
 
     def _is_file(self, name: str) -> bool:
         """Returns whether the name is a file, or no longer exists."""
@@ -457,11 +447,11 @@ def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise ObjectMissing(path) from error
+        raise store.ObjectMissing(path) from error
     except FileExistsError as error:
-        raise ObjectExists(path) from error
+        raise store.ObjectExists(path) from error
     except ValueError as error:  # a name with a NUL or a lone surrogate, which no file system supports
-        raise ObjectMissing(path) from error
+        raise store.ObjectMissing(path) from error
     except OSError as error:
         raise storage_errors.failure(f"{doing} {path}", error, is_write) from error
 

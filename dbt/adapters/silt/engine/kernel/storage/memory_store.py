@@ -10,16 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
-from dbt.adapters.silt.engine.kernel.storage.store import (
-    MOST_BYTES,
-    FileStatus,
-    ObjectExists,
-    ObjectMissing,
-    PutResult,
-    Store,
-    check_size,
-    joined,
-)
+from dbt.adapters.silt.engine.kernel.storage import store
 
 
 @dataclass
@@ -35,7 +26,7 @@ class _Tree:
 
     def require_folder(self, folder: str) -> int:
         if folder not in self.folders:
-            raise ObjectMissing(folder)
+            raise store.ObjectMissing(folder)
         return self.folders[folder]
 
     def write(self, path: str, data: bytes) -> None:
@@ -48,7 +39,7 @@ class _Tree:
         self.folder_times[folder] = self.clock.now_ms()
 
 
-class MemoryStore(Store):
+class MemoryStore(store.Store):
     """Files in memory, shared by a store and its children. Safe to share between threads.
 
     Args:
@@ -67,12 +58,12 @@ class MemoryStore(Store):
     def has_folders(self) -> bool:
         return True
 
-    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+    def list_from(self, folder: str, start: str = "") -> list[store.FileStatus]:
         with self._tree.lock:
             base = self._full_path(folder)
             self._tree.require_folder(base)
             names = [path.rpartition("/")[2] for path in self._tree.files if path.rpartition("/")[0] == base]
-            found = (self.status(joined(folder, name)) for name in sorted(names) if name >= start)
+            found = (self.status(store.joined(folder, name)) for name in sorted(names) if name >= start)
             return [status for status in found if status is not None]
 
     def list_folders(self, folder: str) -> list[str]:
@@ -84,23 +75,23 @@ class MemoryStore(Store):
     def list_links(self, folder: str) -> list[str]:
         return []
 
-    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
+    def read(self, path: str, at_most: int = store.MOST_BYTES) -> bytes:
         with self._tree.lock:
             if self._full_path(path) not in self._tree.files:
-                raise ObjectMissing(path)
+                raise store.ObjectMissing(path)
             data = self._tree.files[self._full_path(path)][0]
-        check_size(path, len(data), at_most)
+        store.check_size(path, len(data), at_most)
         return data
 
     def open_input(self, path: str) -> IO[bytes]:
         return io.BytesIO(self.read(path))
 
-    def status(self, path: str) -> FileStatus | None:
+    def status(self, path: str) -> store.FileStatus | None:
         with self._tree.lock:
             found = self._tree.files.get(self._full_path(path))
-            return None if found is None else FileStatus(path, len(found[0]), found[1])
+            return None if found is None else store.FileStatus(path, len(found[0]), found[1])
 
-    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+    def put_if_absent(self, path: str, data: bytes) -> store.PutResult:
         folder, _, name = path.rpartition("/")
         with self._tree.lock:
             return self.pin(folder).put_if_absent(name, data)
@@ -131,7 +122,7 @@ class MemoryStore(Store):
             self._tree.require_folder(old)
             self._tree.require_folder(_parent(new))
             if new in self._tree.folders or new in self._tree.files:
-                raise ObjectExists(target)
+                raise store.ObjectExists(target)
             self._tree.folders = {_moved_path(path, old, new): number for path, number in self._tree.folders.items()}
             self._tree.folder_times = {_moved_path(path, old, new): at for path, at in self._tree.folder_times.items()}
             self._tree.files = {_moved_path(path, old, new): content for path, content in self._tree.files.items()}
@@ -160,7 +151,7 @@ class MemoryStore(Store):
     def make_durable(self, paths: Sequence[str]) -> None:
         for path in paths:
             if self.status(path) is None:
-                raise ObjectMissing(path)
+                raise store.ObjectMissing(path)
 
     def check_writable(self) -> None:
         """Does nothing: memory is always writable."""
@@ -180,7 +171,7 @@ class MemoryStore(Store):
         return None
 
     def _full_path(self, path: str) -> str:
-        return joined(self._base, path)
+        return store.joined(self._base, path)
 
 
 @dataclass(frozen=True)
@@ -191,20 +182,20 @@ class MemoryFolder:
     path: str
     number: int
 
-    def known_by(self, file: FileStatus) -> MemoryFolder:
+    def known_by(self, file: store.FileStatus) -> MemoryFolder:
         return self
 
     def is_current(self) -> bool:
         return self.tree.folders.get(self.path) == self.number
 
-    def put_if_absent(self, name: str, data: bytes) -> PutResult:
+    def put_if_absent(self, name: str, data: bytes) -> store.PutResult:
         with self.tree.lock:
             if not self.is_current():
-                raise ObjectMissing(self.path)
-            if joined(self.path, name) in self.tree.files:
-                return PutResult.EXISTS
-            self.tree.write(joined(self.path, name), data)
-            return PutResult.CREATED
+                raise store.ObjectMissing(self.path)
+            if store.joined(self.path, name) in self.tree.files:
+                return store.PutResult.EXISTS
+            self.tree.write(store.joined(self.path, name), data)
+            return store.PutResult.CREATED
 
 
 def _parent(path: str) -> str:

@@ -22,22 +22,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.storage import store
 from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, PrefixFolder, UniqueFolder, pinned
 from dbt.adapters.silt.engine.kernel.storage.storage_errors import first_line, is_signed, no_answer, refusal
-from dbt.adapters.silt.engine.kernel.storage.store import (
-    DOCUMENT_BYTES,
-    MOST_BYTES,
-    FileStatus,
-    ObjectExists,
-    ObjectMissing,
-    PrefixStore,
-    PutResult,
-    Store,
-    Tag,
-    TaggedObject,
-    check_size,
-    joined,
-)
 from dbt.adapters.silt.engine.kernel.storage.urls import SCHEMES
 
 try:
@@ -82,7 +69,7 @@ _WITH_SERVICE: Final = tuple(f"{scheme}://" for scheme in SCHEMES)
 _LAST_LETTER: Final = "\U0010ffff"
 
 
-class ObjectStore(PrefixStore):
+class ObjectStore(store.PrefixStore):
     """Objects below a URL.
 
     Args:
@@ -97,7 +84,7 @@ class ObjectStore(PrefixStore):
     """
 
     allowed: Sequence[str] | None = None
-    elsewhere: Callable[[str], Store] | None = None
+    elsewhere: Callable[[str], store.Store] | None = None
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         bare = url.rstrip("/")
@@ -114,7 +101,7 @@ class ObjectStore(PrefixStore):
 
     @property
     def root(self) -> str:
-        return joined(self._url, self._base)
+        return store.joined(self._url, self._base)
 
     @property
     def has_folders(self) -> bool:
@@ -132,7 +119,7 @@ class ObjectStore(PrefixStore):
     def files_at_once(self) -> int:
         return _FILES_AT_ONCE
 
-    def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
+    def list_from(self, folder: str, start: str = "") -> list[store.FileStatus]:
         key = self._key(folder)
         with _mapped("listing", self._named(folder)):
             if start:
@@ -145,10 +132,12 @@ class ObjectStore(PrefixStore):
         if not named:
             self._require_folder(folder)
         return [
-            _status(joined(folder, name), named[name]) for name in sorted(named) if name >= start and "/" not in name
+            _status(store.joined(folder, name), named[name])
+            for name in sorted(named)
+            if name >= start and "/" not in name
         ]
 
-    def files_in_order(self, folder: str) -> Iterator[FileStatus]:
+    def files_in_order(self, folder: str) -> Iterator[store.FileStatus]:
         """Yields the files directly in the folder, sorted by name, with a request for each thousand that are used."""
         if not self._is_sorted:
             yield from self.list_from(folder)
@@ -159,7 +148,7 @@ class ObjectStore(PrefixStore):
             for each in self._without_folders(self._key(folder), ""):
                 is_there, name = True, each["path"][len(within) :]
                 if "/" not in name:
-                    yield _status(joined(folder, name), each)
+                    yield _status(store.joined(folder, name), each)
         if not is_there:
             self._require_folder(folder)
 
@@ -170,7 +159,7 @@ class ObjectStore(PrefixStore):
         """
         within = f"{key}/" if key else ""
         can_skip = self._is_sorted and self._url.startswith(_BEGINS_ANYWHERE)
-        offset: str | None = joined(key, start) if start else ""
+        offset: str | None = store.joined(key, start) if start else ""
         while offset is not None:
             chunks = obstore.list(self._client, key or None, offset=offset or None, chunk_size=_PAGE)
             offset = None
@@ -196,10 +185,10 @@ class ObjectStore(PrefixStore):
     def list_links(self, folder: str) -> list[str]:
         return []
 
-    def read(self, path: str, at_most: int = MOST_BYTES) -> bytes:
+    def read(self, path: str, at_most: int = store.MOST_BYTES) -> bytes:
         with _mapped("reading", self._named(path)):
             answer = obstore.get(self._client, self._key(path))
-            check_size(self._named(path), answer.meta["size"], at_most)
+            store.check_size(self._named(path), answer.meta["size"], at_most)
             return bytes(answer.bytes())
 
     def open_input(self, path: str) -> IO[bytes]:
@@ -220,17 +209,17 @@ class ObjectStore(PrefixStore):
         # An empty object has no end.
         return obstore.head(self._client, key), b""
 
-    def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
+    def fetch(self, path: str) -> tuple[store.FileStatus, bytes] | None:
         """Reads the file with its status in a single request, or returns None if it does not exist."""
         try:
             with _mapped("reading", self._named(path)):
                 answer = obstore.get(self._client, self._key(path))
-                check_size(self._named(path), answer.meta["size"], MOST_BYTES)
+                store.check_size(self._named(path), answer.meta["size"], store.MOST_BYTES)
                 return _status(path, answer.meta), bytes(answer.bytes())
-        except ObjectMissing:
+        except store.ObjectMissing:
             return None
 
-    def files_below(self, folder: str) -> list[FileStatus]:
+    def files_below(self, folder: str) -> list[store.FileStatus]:
         """Lists the files in the folder and its subfolders, sorted, with a request for each thousand files."""
         with _mapped("listing", self._named(folder)):
             stream = obstore.list(self._client, self._key(folder) or None, chunk_size=_PAGE)
@@ -258,17 +247,17 @@ class ObjectStore(PrefixStore):
                 raise
         return self.read_ranges(path, [(start, min(end, size)) for start, end in ranges])
 
-    def _required_status(self, path: str) -> FileStatus:
+    def _required_status(self, path: str) -> store.FileStatus:
         found = self.status(path)
         if found is None:
-            raise ObjectMissing(self._named(path))
+            raise store.ObjectMissing(self._named(path))
         return found
 
-    def status(self, path: str) -> FileStatus | None:
+    def status(self, path: str) -> store.FileStatus | None:
         try:
             with _mapped("checking", self._named(path)):
                 return _status(path, self._looked_at(self._key(path)))
-        except ObjectMissing:
+        except store.ObjectMissing:
             return None
 
     def _looked_at(self, key: str) -> Any:
@@ -284,36 +273,36 @@ class ObjectStore(PrefixStore):
         except exceptions.BaseError as error:
             raise (error if _is_known_refusal(error) else refused) from error
 
-    def put_if_absent(self, path: str, data: bytes) -> PutResult:
+    def put_if_absent(self, path: str, data: bytes) -> store.PutResult:
         with _mapped("writing", self._named(path), is_write=True):
             try:
                 obstore.put(self._once, self._key(path), data, mode="create")
             except exceptions.AlreadyExistsError as error:
                 return self._existing(path, error)
-        return PutResult.CREATED
+        return store.PutResult.CREATED
 
     def put(self, path: str, data: bytes) -> None:
         with _mapped("writing", self._named(path)):
             obstore.put(self._client, self._key(path), data)
 
-    def read_if_changed(self, path: str, known: Tag | None) -> TaggedObject | None:
+    def read_if_changed(self, path: str, known: store.Tag | None) -> store.TaggedObject | None:
         options: Any = None if known is None else {"if_none_match": known.etag}
         with _mapped("reading", self._named(path)):
             try:
                 found = obstore.get(self._client, self._key(path), options=options)
             except exceptions.NotModifiedError:
                 return None
-            check_size(self._named(path), found.meta["size"], DOCUMENT_BYTES)
-            return TaggedObject(bytes(found.bytes()), Tag(found.meta["e_tag"], found.meta["version"]))
+            store.check_size(self._named(path), found.meta["size"], store.DOCUMENT_BYTES)
+            return store.TaggedObject(bytes(found.bytes()), store.Tag(found.meta["e_tag"], found.meta["version"]))
 
-    def swap_if_unchanged(self, path: str, data: bytes, tag: Tag) -> Tag | None:
+    def swap_if_unchanged(self, path: str, data: bytes, tag: store.Tag) -> store.Tag | None:
         expected: Any = {"e_tag": tag.etag} if tag.version is None else {"e_tag": tag.etag, "version": tag.version}
         with _mapped("replacing", self._named(path), is_write=True):
             try:
                 put = obstore.put(self._once, self._key(path), data, mode=expected)
             except (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError):
                 return None
-        return Tag(put["e_tag"], put["version"])
+        return store.Tag(put["e_tag"], put["version"])
 
     def copy_file(self, source: str, target: str) -> None:
         """Copies an object in the service, or through this machine if it is too large for a single request to S3."""
@@ -330,7 +319,7 @@ class ObjectStore(PrefixStore):
             writer.close()  # not after a failure, which would create a partial object
 
     def delete(self, path: str) -> None:
-        with contextlib.suppress(ObjectMissing), _mapped("deleting", self._named(path)):
+        with contextlib.suppress(store.ObjectMissing), _mapped("deleting", self._named(path)):
             obstore.delete(self._client, self._key(path))
 
     def delete_all(self, paths: Sequence[str]) -> None:
@@ -338,7 +327,7 @@ class ObjectStore(PrefixStore):
         try:
             with _mapped("deleting", self.root):
                 obstore.delete(self._client, [self._key(path) for path in paths])
-        except ObjectMissing:
+        except store.ObjectMissing:
             # Some services stop such a request at a missing object.
             for path in paths:
                 self.delete(path)
@@ -354,10 +343,10 @@ class ObjectStore(PrefixStore):
         table's log (`catalog.log_end`), because a commit made at the source during the copy is not moved.
         """
         if next(self._keys(target), None) is not None:
-            raise ObjectExists(self._named(target))
+            raise store.ObjectExists(self._named(target))
         keys = sorted(self._keys(source), reverse=True)
         if not keys:
-            raise ObjectMissing(self._named(source))
+            raise store.ObjectMissing(self._named(source))
         old, new = self._key(source), self._key(target)
         with _mapped("moving", self._named(source)):
             for key in keys:
@@ -411,17 +400,17 @@ class ObjectStore(PrefixStore):
     def local_path(self, path: str) -> str:
         return self._named(path)
 
-    def _existing(self, path: str, error: Exception) -> PutResult:
+    def _existing(self, path: str, error: Exception) -> store.PutResult:
         """Returns EXISTS if the object exists: S3 also refuses a write (409) during another, which may still fail."""
         if self.status(path) is None:
             raise StorageError(f"another write of {self._named(path)} was in progress") from error
-        return PutResult.EXISTS
+        return store.PutResult.EXISTS
 
     def _key(self, path: str) -> str:
-        return joined(self._base, path)
+        return store.joined(self._base, path)
 
     def _named(self, path: str) -> str:
-        return joined(self.root, path)
+        return store.joined(self.root, path)
 
     def _keys(self, folder: str) -> Iterator[str]:
         return (each["path"] for each in self._listed(folder))
@@ -434,7 +423,7 @@ class ObjectStore(PrefixStore):
     def _require_folder(self, folder: str) -> None:
         """Raises ObjectMissing if the folder does not exist; the root always exists."""
         if folder and next(self._keys(folder), None) is None:
-            raise ObjectMissing(self._named(folder))
+            raise store.ObjectMissing(self._named(folder))
 
 
 class _Ranges(io.RawIOBase):
@@ -522,7 +511,7 @@ def _of_store(error: Exception, doing: str, name: str, is_write: bool) -> Except
     if known is not None:
         return known
     if isinstance(error, FileNotFoundError):
-        return ObjectMissing(name)
+        return store.ObjectMissing(name)
     if isinstance(error, _refusals()):
         kind = NotWrittenError if is_write else StorageError
         return kind(f"{doing} {name} was refused: {first_line(error)}")
@@ -544,9 +533,9 @@ def _refusals() -> tuple[type[Exception], ...]:
     )
 
 
-def _status(path: str, found: Mapping[str, Any]) -> FileStatus:
+def _status(path: str, found: Mapping[str, Any]) -> store.FileStatus:
     """Returns the file with its time in whole seconds: a status has no finer time, and must agree with a listing."""
     modified: datetime.datetime = found["last_modified"]
     etag: str | None = found["e_tag"]
     tag = None if etag is None else etag.removeprefix("W/").strip('"')
-    return FileStatus(path, found["size"], int(modified.timestamp()) * 1000, tag)
+    return store.FileStatus(path, found["size"], int(modified.timestamp()) * 1000, tag)

@@ -12,13 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    NoSpaceError,
-    NotWrittenError,
-    ReadOnlyStorageError,
-    StorageError,
-    StorageRefusedError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _STATUS: Final = re.compile(r"status code: (\d{3})")
@@ -112,7 +106,7 @@ _REFUSALS: Final = (
 _BY_CODE: Final[Mapping[str, _Refusal]] = {code: each for each in _REFUSALS for code in each.codes}
 
 
-def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageError | None:
+def refusal(error: Exception, doing: str, name: str, is_write: bool) -> errors.StorageError | None:
     """Returns the error for a definite refusal of a service, or None if it is not a refusal or its reason is unknown.
 
     Args:
@@ -128,9 +122,9 @@ def refusal(error: Exception, doing: str, name: str, is_write: bool) -> StorageE
     known = _BY_CODE.get(code)
     if known is None:
         return None
-    kind: type[StorageError] = NotWrittenError if is_write else StorageRefusedError
+    kind: type[errors.StorageError] = errors.NotWrittenError if is_write else errors.StorageRefusedError
     if known.is_right and is_write:
-        kind = ReadOnlyStorageError
+        kind = errors.ReadOnlyStorageError
     region = _REGION.search(text)
     where = f", {region[1]}" if region and "region" in known.said else ""
     return kind(
@@ -144,7 +138,7 @@ def named_in(text: str) -> tuple[str, str] | None:
     return None if known is None else (known.said, known.remedy)
 
 
-def no_answer(error: Exception, doing: str, name: str) -> StorageError | None:
+def no_answer(error: Exception, doing: str, name: str) -> errors.StorageError | None:
     """Returns the error for a service that did not answer, or None if it answered."""
     text = first_line(error)
     _, unanswered, reason = text.rpartition(" - HTTP error: ")
@@ -152,7 +146,7 @@ def no_answer(error: Exception, doing: str, name: str) -> StorageError | None:
         return None
     address = _ADDRESS.search(text)
     where = f" at {address[0]}" if address else ""
-    return StorageError(
+    return errors.StorageError(
         f"{doing} {name} failed: the service{where} does not answer ({reason})",
         remedy="Check `endpoint` in `storage`, including http or https, and the network, then run it again",
     )
@@ -168,7 +162,7 @@ def is_signed(error: Exception) -> bool:
     return "sig=" in str(error)
 
 
-def failure(problem: str, error: OSError, is_write: bool) -> StorageError:
+def failure(problem: str, error: OSError, is_write: bool) -> errors.StorageError:
     """Returns the error for an operation; a NotWrittenError if the number means that a write was refused.
 
     Args:
@@ -177,12 +171,12 @@ def failure(problem: str, error: OSError, is_write: bool) -> StorageError:
     text = f"{problem} failed: {error.strerror or error}"
     if not is_write:
         remedy = "Give the user of this process permission to read it" if error.errno in _NOT_ALLOWED else None
-        return StorageError(text, remedy=remedy)
-    return refused_write(text, error) or StorageError(text)
+        return errors.StorageError(text, remedy=remedy)
+    return refused_write(text, error) or errors.StorageError(text)
 
 
-def refused_write(text: str, error: OSError) -> NotWrittenError | None:
+def refused_write(text: str, error: OSError) -> errors.NotWrittenError | None:
     """Returns the error for a refused write, or None if the write may have taken place."""
     if error.errno in _NO_SPACE:
-        return NoSpaceError(text)
-    return ReadOnlyStorageError(text) if error.errno in _NOT_ALLOWED else None
+        return errors.NoSpaceError(text)
+    return errors.ReadOnlyStorageError(text) if error.errno in _NOT_ALLOWED else None

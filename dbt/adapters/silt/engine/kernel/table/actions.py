@@ -13,16 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
-from dbt.adapters.silt.engine.kernel.table.json_fields import (
-    boolean,
-    full_map,
-    long,
-    required,
-    strings,
-    struct,
-    text,
-    text_map,
-)
+from dbt.adapters.silt.engine.kernel.table import json_fields
 
 Json: TypeAlias = Any
 
@@ -50,8 +41,8 @@ class Protocol:
         return cls(
             min_reader_version=_long(body, "minReaderVersion"),
             min_writer_version=_long(body, "minWriterVersion"),
-            reader_features=strings(body, "readerFeatures"),
-            writer_features=strings(body, "writerFeatures"),
+            reader_features=json_fields.strings(body, "readerFeatures"),
+            writer_features=json_fields.strings(body, "writerFeatures"),
         )
 
 
@@ -87,18 +78,18 @@ class Metadata:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> Metadata:
-        file_format = struct(body, "format") or {}
-        schema_string = text(body, "schemaString")
+        file_format = json_fields.struct(body, "format") or {}
+        schema_string = json_fields.text(body, "schemaString")
         return cls(
             id=_text(body, "id"),
             schema_string=_NO_COLUMNS if schema_string is None else schema_string,
-            partition_columns=strings(body, "partitionColumns") or (),
-            configuration=full_map(body, "configuration") or {},
-            name=text(body, "name"),
-            description=text(body, "description"),
-            created_time=long(body, "createdTime"),
-            format_provider=text(file_format, "provider") or "parquet",
-            format_options=full_map(file_format, "options") or {},
+            partition_columns=json_fields.strings(body, "partitionColumns") or (),
+            configuration=json_fields.full_map(body, "configuration") or {},
+            name=json_fields.text(body, "name"),
+            description=json_fields.text(body, "description"),
+            created_time=json_fields.long(body, "createdTime"),
+            format_provider=json_fields.text(file_format, "provider") or "parquet",
+            format_options=json_fields.full_map(file_format, "options") or {},
         )
 
 
@@ -136,7 +127,7 @@ class DeletionVector:
             path_or_inline_dv=_text(body, "pathOrInlineDv"),
             size_in_bytes=_long(body, "sizeInBytes"),
             cardinality=_long(body, "cardinality"),
-            offset=long(body, "offset"),
+            offset=json_fields.long(body, "offset"),
         )
 
 
@@ -179,16 +170,16 @@ class AddFile:
     def from_json(cls, body: Mapping[str, Json]) -> AddFile:
         return cls(
             path=_text(body, "path"),
-            partition_values=text_map(body, "partitionValues") or {},
+            partition_values=json_fields.text_map(body, "partitionValues") or {},
             size=_size(body),
-            modification_time=long(body, "modificationTime") or 0,
-            data_change=boolean(body, "dataChange") is not False,
-            stats=text(body, "stats"),
-            tags=text_map(body, "tags"),
-            deletion_vector=DeletionVector.from_json(struct(body, "deletionVector")),
-            base_row_id=long(body, "baseRowId"),
-            default_row_commit_version=long(body, "defaultRowCommitVersion"),
-            clustering_provider=text(body, "clusteringProvider"),
+            modification_time=json_fields.long(body, "modificationTime") or 0,
+            data_change=json_fields.boolean(body, "dataChange") is not False,
+            stats=json_fields.text(body, "stats"),
+            tags=json_fields.text_map(body, "tags"),
+            deletion_vector=DeletionVector.from_json(json_fields.struct(body, "deletionVector")),
+            base_row_id=json_fields.long(body, "baseRowId"),
+            default_row_commit_version=json_fields.long(body, "defaultRowCommitVersion"),
+            clustering_provider=json_fields.text(body, "clusteringProvider"),
         )
 
     def remove(self, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
@@ -241,15 +232,15 @@ class RemoveFile:
     def from_json(cls, body: Mapping[str, Json]) -> RemoveFile:
         return cls(
             path=_text(body, "path"),
-            deletion_timestamp=long(body, "deletionTimestamp"),
-            data_change=boolean(body, "dataChange") is not False,
-            extended_file_metadata=boolean(body, "extendedFileMetadata"),
-            partition_values=text_map(body, "partitionValues"),
-            size=long(body, "size"),
-            tags=text_map(body, "tags"),
-            deletion_vector=DeletionVector.from_json(struct(body, "deletionVector")),
-            base_row_id=long(body, "baseRowId"),
-            default_row_commit_version=long(body, "defaultRowCommitVersion"),
+            deletion_timestamp=json_fields.long(body, "deletionTimestamp"),
+            data_change=json_fields.boolean(body, "dataChange") is not False,
+            extended_file_metadata=json_fields.boolean(body, "extendedFileMetadata"),
+            partition_values=json_fields.text_map(body, "partitionValues"),
+            size=json_fields.long(body, "size"),
+            tags=json_fields.text_map(body, "tags"),
+            deletion_vector=DeletionVector.from_json(json_fields.struct(body, "deletionVector")),
+            base_row_id=json_fields.long(body, "baseRowId"),
+            default_row_commit_version=json_fields.long(body, "defaultRowCommitVersion"),
         )
 
 
@@ -277,9 +268,9 @@ class AddCDCFile:
     def from_json(cls, body: Mapping[str, Json]) -> AddCDCFile:
         return cls(
             path=_text(body, "path"),
-            partition_values=text_map(body, "partitionValues") or {},
+            partition_values=json_fields.text_map(body, "partitionValues") or {},
             size=_long(body, "size"),
-            tags=text_map(body, "tags"),
+            tags=json_fields.text_map(body, "tags"),
         )
 
 
@@ -297,7 +288,7 @@ class SetTransaction:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> SetTransaction:
-        return cls(_text(body, "appId"), _long(body, "version"), long(body, "lastUpdated"))
+        return cls(_text(body, "appId"), _long(body, "version"), json_fields.long(body, "lastUpdated"))
 
 
 @dataclass(frozen=True)
@@ -314,7 +305,11 @@ class DomainMetadata:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> DomainMetadata:
-        return cls(_text(body, "domain"), text(body, "configuration") or "", boolean(body, "removed") or False)
+        return cls(
+            _text(body, "domain"),
+            json_fields.text(body, "configuration") or "",
+            json_fields.boolean(body, "removed") or False,
+        )
 
 
 @dataclass(frozen=True)
@@ -477,7 +472,7 @@ def _loaded(line: str) -> Mapping[str, Json]:
 
 
 def _parse_line(wrapper: Mapping[str, Json]) -> Sequence[Action]:
-    known = ((_TYPES[key], struct(wrapper, key)) for key in wrapper if key in _TYPES)
+    known = ((_TYPES[key], json_fields.struct(wrapper, key)) for key in wrapper if key in _TYPES)
     return [kind.from_json(body) for kind, body in known if body is not None]
 
 
@@ -486,11 +481,11 @@ def _present(**fields: Json) -> dict[str, Json]:
 
 
 def _text(body: Mapping[str, Json], key: str) -> str:
-    return required(text(body, key), key)
+    return json_fields.required(json_fields.text(body, key), key)
 
 
 def _long(body: Mapping[str, Json], key: str) -> int:
-    return required(long(body, key), key)
+    return json_fields.required(json_fields.long(body, key), key)
 
 
 def _size(body: Mapping[str, Json]) -> int:

@@ -5,19 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import back_off
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitStateUnknownError,
-    ConcurrentDropError,
-    ConcurrentModificationError,
-    CorruptLogError,
-    InternalError,
-    MissingLogVersionError,
-    NotATableError,
-    NotWrittenError,
-    StorageError,
-    StorageRefusedError,
-)
 from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
@@ -42,7 +31,7 @@ class Committed:
         after: the first error that left the outcome of an earlier write of it uncertain, if any.
     """
 
-    after: StorageError | CorruptLogError | None = field(default=None, compare=False)
+    after: errors.StorageError | errors.CorruptLogError | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -59,8 +48,8 @@ class Unknown:
         refused: the error of a later write that was refused, if any.
     """
 
-    error: StorageError | CorruptLogError
-    refused: StorageError | None = None
+    error: errors.StorageError | errors.CorruptLogError
+    refused: errors.StorageError | None = None
 
 
 Outcome: TypeAlias = Committed | Conflict | Unknown
@@ -84,8 +73,8 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
         ConcurrentDropError: if the log's folder no longer exists and the entry was not written.
         NotWrittenError: if the storage refused the entry.
     """
-    unknown: StorageError | CorruptLogError | None = None
-    refused: StorageError | None = None
+    unknown: errors.StorageError | errors.CorruptLogError | None = None
+    refused: errors.StorageError | None = None
     for tries in range(SETTLING_TRIES):
         try:
             if folder.put_if_absent(commit_name(version), entry.data) is PutResult.CREATED:
@@ -93,19 +82,21 @@ def attempt(log: DeltaLog, folder: PinnedFolder, version: int, entry: Entry) -> 
             return Committed(unknown) if _is_own(log, version, entry) else Conflict()
         except ObjectMissing as error:
             if unknown is None:
-                raise ConcurrentDropError("the table was dropped", table=log.name, version=version - 1) from error
+                raise errors.ConcurrentDropError(
+                    "the table was dropped", table=log.name, version=version - 1
+                ) from error
             return Unknown(unknown)
-        except NotWrittenError as error:
+        except errors.NotWrittenError as error:
             if unknown is None:
                 raise
             refused = error
-        except StorageRefusedError as error:
+        except errors.StorageRefusedError as error:
             unknown, refused = unknown or error, error
-        except (StorageError, CorruptLogError) as error:
+        except (errors.StorageError, errors.CorruptLogError) as error:
             unknown = unknown or error
         back_off(log.clock, tries, _FIRST_WAIT, _LONGEST_WAIT)
     if unknown is None:
-        raise InternalError(
+        raise errors.InternalError(
             f"the outcome of {SETTLING_TRIES} attempts is unknown, without an error", table=log.name, version=version
         )
     return Unknown(unknown, refused if refused is not unknown else None)
@@ -119,7 +110,7 @@ def _is_own(log: DeltaLog, version: int, entry: Entry) -> bool:
     """
     commit = _commit_at(log, version)
     if commit is None:
-        raise StorageError(f"the storage reported that {commit_name(version)} exists, and then that it does not")
+        raise errors.StorageError(f"the storage reported that {commit_name(version)} exists, and then that it does not")
     actions = commit.actions(log.name)
     return any(isinstance(action, CommitInfo) and action.txn_id == entry.txn_id for action in actions)
 
@@ -134,7 +125,7 @@ def _commit_at(log: DeltaLog, version: int) -> CommitFile | None:
         if not log.store.has_folders:
             return next(log.read_ahead(version), None)
         return CommitFile(version, log.store.read(commit_path(version)))
-    except (ObjectMissing, MissingLogVersionError):
+    except (ObjectMissing, errors.MissingLogVersionError):
         return None
 
 
@@ -150,7 +141,7 @@ def checked_attempt(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit,
     folder = _not_cleaned_up(log, folder, pending, version - 1)
     try:
         outcome = attempt(log, folder, version, entry)
-    except ConcurrentDropError as error:
+    except errors.ConcurrentDropError as error:
         if _begins_after(log, pending.base):
             raise _cleaned_up(pending) from error
         raise
@@ -159,9 +150,9 @@ def checked_attempt(log: DeltaLog, folder: PinnedFolder, pending: PendingCommit,
     return outcome
 
 
-def state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> CommitStateUnknownError:
+def state_unknown(log: DeltaLog, version: int, outcome: Unknown) -> errors.CommitStateUnknownError:
     then = f"; then {outcome.refused.problem}" if outcome.refused else ""
-    error = CommitStateUnknownError(
+    error = errors.CommitStateUnknownError(
         f"it is not known whether version {version} was committed: {outcome.error.problem}{then}",
         table=log.name,
         details={"version": version},
@@ -209,7 +200,7 @@ def _check_was_free(
         if oldest is None or oldest <= version or not folder.is_current():
             return
         log.store.delete(commit_path(version))
-    except StorageError as error:
+    except errors.StorageError as error:
         raise state_unknown(log, version, Unknown(error)) from error
     if outcome.after is not None:
         raise state_unknown(log, version, Unknown(outcome.after))
@@ -228,12 +219,12 @@ def _oldest_checkpoint(log: DeltaLog) -> int | None:
     """Returns the version of the oldest checkpoint, or None if no checkpoint or no log exists."""
     try:
         return min((each.version for each in list_log(log.store, log.name).checkpoints), default=None)
-    except NotATableError:
+    except errors.NotATableError:
         return None
 
 
-def _cleaned_up(pending: PendingCommit) -> ConcurrentModificationError:
-    return ConcurrentModificationError(
+def _cleaned_up(pending: PendingCommit) -> errors.ConcurrentModificationError:
+    return errors.ConcurrentModificationError(
         f"{pending.changes.operation.name}, based on version {pending.base.version}, ran for longer than the log is "
         "kept (`delta.logRetentionDuration`): the commits after that version can no longer be read",
         table=pending.base.table,

@@ -15,31 +15,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import back_off
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitAttemptsExhaustedError,
-    ConcurrentCreateError,
-    ConcurrentDropError,
-    ConcurrentTransactionError,
-    DataFileMissingError,
-    MissingLogVersionError,
-)
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, marked, publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder
-from dbt.adapters.silt.engine.kernel.table.actions import (
-    Action,
-    AddCDCFile,
-    AddFile,
-    CommitInfo,
-    DomainMetadata,
-    Json,
-    Protocol,
-    SetTransaction,
-    serialize,
-)
+from dbt.adapters.silt.engine.kernel.table import actions
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties
 from dbt.adapters.silt.engine.kernel.transaction.attempt import (
@@ -92,7 +75,7 @@ class CommitSettings:
 
     isolation_level: IsolationLevel | None = None
     max_attempts: int = 20
-    commit_info: Mapping[str, Json] = field(default_factory=dict)
+    commit_info: Mapping[str, actions.Json] = field(default_factory=dict)
     user_metadata: str | None = None
     read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
     statement_attempt: int = 1
@@ -144,7 +127,7 @@ def commit(
     >>> creation = Changes(Operation("CREATE TABLE"), protocol=Protocol(), metadata=Metadata("an-id", schema))
     >>> commit(log, None, creation, ReadSet(), CommitSettings()).version
     0
-    >>> nightly = Changes(Operation("WRITE"), transactions=(SetTransaction("nightly", 7),))
+    >>> nightly = Changes(Operation("WRITE"), transactions=(actions.SetTransaction("nightly", 7),))
     >>> commit(log, log.snapshot(), nightly, ReadSet(), CommitSettings()).version
     1
     >>> log.snapshot().holds(("nightly", 7))
@@ -173,7 +156,7 @@ def _check_not_dropped(log: DeltaLog, base: Snapshot, changes: Changes) -> None:
     """
     is_created_again = isinstance(log, BranchLog) and changes.metadata is not None
     if DROPPED_PROPERTY in base.metadata.configuration and not is_created_again:
-        raise ConcurrentDropError("the table was dropped", table=base.table, version=base.version)
+        raise errors.ConcurrentDropError("the table was dropped", table=base.table, version=base.version)
 
 
 def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
@@ -182,27 +165,27 @@ def _check_not_recorded(changes: Changes, base: Snapshot | None) -> None:
         txn = (transaction.app_id, transaction.version)
         if base is not None and transaction.version >= 0 and base.holds(txn):
             recorded = base.transaction_version(transaction.app_id)
-            raise ConcurrentTransactionError(
+            raise errors.ConcurrentTransactionError(
                 f"the transaction identifier {transaction.app_id} is already recorded with version {recorded}",
                 table=base.table,
                 version=base.version,
             )
 
 
-def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: CommitInfo) -> CommitResult:
+def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: actions.CommitInfo) -> CommitResult:
     entry = entry_at(log, None, changes, info, AttemptPoint(0, 0))
     # The first versions of an old log may have been cleaned up, so that version 0 is free.
     outcome = Conflict() if log.exists() else attempt(log, folder, 0, entry)
     if isinstance(outcome, Unknown):
         raise state_unknown(log, 0, outcome)
     if isinstance(outcome, Conflict):
-        raise ConcurrentCreateError("another writer created the table first", table=log.name)
+        raise errors.ConcurrentCreateError("another writer created the table first", table=log.name)
     log.after_commit(0)
     return CommitResult(0, 1, None)
 
 
 def _commit_after_winners(
-    log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, info: CommitInfo, max_attempts: int
+    log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, info: actions.CommitInfo, max_attempts: int
 ) -> CommitResult:
     base, pending, point = pending.base, pending, AttemptPoint(pending.base.version + 1, pending.base.timestamp)
     began_ms = log.clock.now_ms()
@@ -232,7 +215,7 @@ def winners_from(log: DeltaLog, version: int) -> Iterator[WinningCommit]:
     try:
         for commit in log.read_ahead(version):
             yield _settled(log, WinningCommit(commit.version, commit.actions(log.name)))
-    except MissingLogVersionError:
+    except errors.MissingLogVersionError:
         return  # the table was dropped, which the next attempt detects
 
 
@@ -252,9 +235,9 @@ def without_effect(winner: WinningCommit) -> WinningCommit:
     return replace(winner, actions=tuple(filter(_is_lasting, winner.actions)))
 
 
-def _is_lasting(action: Action) -> bool:
-    is_mark = isinstance(action, DomainMetadata) and action.domain == ROW_TRACKING_DOMAIN
-    return is_mark or isinstance(action, (CommitInfo, Protocol))
+def _is_lasting(action: actions.Action) -> bool:
+    is_mark = isinstance(action, actions.DomainMetadata) and action.domain == ROW_TRACKING_DOMAIN
+    return is_mark or isinstance(action, (actions.CommitInfo, actions.Protocol))
 
 
 def committed_at(log: DeltaLog, winner: WinningCommit, pending: PendingCommit) -> int:
@@ -274,12 +257,12 @@ def log_folder_of(log: DeltaLog, base: Snapshot | None) -> PinnedFolder:
     try:
         return log.store.pin(LOG_FOLDER)
     except ObjectMissing as error:
-        raise ConcurrentDropError("the folder of the table's log is missing", table=log.name) from error
+        raise errors.ConcurrentDropError("the folder of the table's log is missing", table=log.name) from error
 
 
 def make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
     """Syncs data files before the log is written, so that no crash leaves a version with lost files."""
-    files: tuple[AddFile | AddCDCFile, ...] = (*changes.adds, *changes.change_files)
+    files: tuple[actions.AddFile | actions.AddCDCFile, ...] = (*changes.adds, *changes.change_files)
     vectors = (add.deletion_vector for add in changes.adds)
     names = {
         *(decode_path(file.path) for file in files),
@@ -292,15 +275,15 @@ def make_durable(log: DeltaLog, changes: Changes, folder: PinnedFolder) -> None:
         log.store.make_durable(paths)
     except ObjectMissing as error:
         if not (folder.is_current() and log.exists()):
-            raise ConcurrentDropError("the table was dropped", table=log.name) from error
-        raise DataFileMissingError("a data file to be committed is missing", table=log.name) from error
+            raise errors.ConcurrentDropError("the table was dropped", table=log.name) from error
+        raise errors.DataFileMissingError("a data file to be committed is missing", table=log.name) from error
 
 
 def stamped(log: DeltaLog, changes: Changes) -> Changes:
     """Adds a time to every transaction identifier, which might otherwise expire at once. Positions never expire."""
     now = log.clock.now_ms()
 
-    def timed(each: SetTransaction) -> SetTransaction:
+    def timed(each: actions.SetTransaction) -> actions.SetTransaction:
         return replace(each, last_updated=END_OF_TIME if is_position(each.app_id) else each.last_updated or now)
 
     return replace(
@@ -310,8 +293,8 @@ def stamped(log: DeltaLog, changes: Changes) -> Changes:
 
 def commit_info_of(
     log: DeltaLog, base: Snapshot | None, changes: Changes, reads: ReadSet, settings: CommitSettings
-) -> CommitInfo:
-    return CommitInfo(
+) -> actions.CommitInfo:
+    return actions.CommitInfo(
         timestamp=log.clock.now_ms(),
         operation=changes.operation.name,
         operation_parameters=changes.operation.parameters,
@@ -328,7 +311,9 @@ def commit_info_of(
     )
 
 
-def entry_at(log: DeltaLog, base: Snapshot | None, changes: Changes, info: CommitInfo, point: AttemptPoint) -> Entry:
+def entry_at(
+    log: DeltaLog, base: Snapshot | None, changes: Changes, info: actions.CommitInfo, point: AttemptPoint
+) -> Entry:
     """Returns the commit's bytes for an attempt."""
     metadata = None if base is None else base.metadata
     info = replace(info, commit_attempts=point.attempt)
@@ -340,7 +325,7 @@ def entry_at(log: DeltaLog, base: Snapshot | None, changes: Changes, info: Commi
     if tracks_rows(base, changes) and not isinstance(log, BranchLog):
         info = replace(info, extra={**info.extra, "tags": preserved_tags(base, changes, info.extra.get("tags") or {})})
         changes = with_row_ids(base, changes, point.version)
-    return Entry(serialize((info, *_with_settled_mark(log, base, changes).actions())), info.txn_id or "")
+    return Entry(actions.serialize((info, *_with_settled_mark(log, base, changes).actions())), info.txn_id or "")
 
 
 def _with_settled_mark(log: DeltaLog, base: Snapshot | None, changes: Changes) -> Changes:
@@ -348,7 +333,9 @@ def _with_settled_mark(log: DeltaLog, base: Snapshot | None, changes: Changes) -
     is_set = any(each.app_id == MARK for each in changes.transactions)
     if log.publications is None or base is None or marked(base.transactions) is None or is_set:
         return changes
-    return replace(changes, transactions=(*changes.transactions, SetTransaction(MARK, SETTLED, log.clock.now_ms())))
+    return replace(
+        changes, transactions=(*changes.transactions, actions.SetTransaction(MARK, SETTLED, log.clock.now_ms()))
+    )
 
 
 def isolation_level_of(base: Snapshot | None, changes: Changes, settings: CommitSettings) -> IsolationLevel:
@@ -359,11 +346,11 @@ def isolation_level_of(base: Snapshot | None, changes: Changes, settings: Commit
 
 def _attempts_exhausted(
     pending: PendingCommit, attempts: int, last_version: int, winners: Counter[str], took_ms: int
-) -> CommitAttemptsExhaustedError:
+) -> errors.CommitAttemptsExhaustedError:
     base, operation = pending.base, pending.changes.operation.name
     times = f"{attempts} attempt{'' if attempts == 1 else 's'} to commit {operation}"
     theirs = ", ".join(f"{count} x {name}" for name, count in winners.most_common())
-    return CommitAttemptsExhaustedError(
+    return errors.CommitAttemptsExhaustedError(
         f"{times}, based on version {base.version}, all lost to other writers' commits: versions "
         f"{base.version + 1} to {last_version} ({theirs}), in {took_ms / 1000:.1f} s",
         table=base.table,

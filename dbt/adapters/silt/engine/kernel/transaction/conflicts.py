@@ -63,28 +63,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentAppendError,
-    ConcurrentDeleteDeleteError,
-    ConcurrentDeleteReadError,
-    ConcurrentDomainError,
-    ConcurrentDropError,
-    ConcurrentTransactionError,
-    MetadataChangedError,
-    ProtocolChangedError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.actions import (
-    AddFile,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    RemoveFile,
-    SetTransaction,
-)
+from dbt.adapters.silt.engine.kernel.table import actions, active_files
 from dbt.adapters.silt.engine.kernel.table.expressions import Or
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
@@ -130,42 +113,42 @@ def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCom
 
 def check_drop(winner: WinningCommit, pending: PendingCommit) -> None:
     """Raises an error if the table that was read was dropped, even if another table has its name now."""
-    has_other_id = any(metadata.id != pending.base.metadata.id for metadata in winner.of(Metadata))
+    has_other_id = any(metadata.id != pending.base.metadata.id for metadata in winner.of(actions.Metadata))
     if winner.info.operation == DROP_OPERATION or has_other_id:
-        raise conflict(ConcurrentDropError, "dropped or re-created the table", winner, pending)
+        raise conflict(errors.ConcurrentDropError, "dropped or re-created the table", winner, pending)
 
 
 def check_protocol(winner: WinningCommit, pending: PendingCommit) -> None:
-    for protocol in winner.of(Protocol):
+    for protocol in winner.of(actions.Protocol):
         check_writable(protocol, pending.base.table)
         if pending.changes.protocol is not None or loses_features(pending.base.protocol, protocol):
-            raise conflict(ProtocolChangedError, "changed the table's protocol", winner, pending)
+            raise conflict(errors.ProtocolChangedError, "changed the table's protocol", winner, pending)
 
 
 def check_metadata(winner: WinningCommit, pending: PendingCommit) -> None:
     """Raises an error if metadata changed that the transaction's files depend on; enabling a feature is allowed."""
-    protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
-    for metadata in winner.of(Metadata):
+    protocol = next(iter(winner.of(actions.Protocol)), pending.base.protocol)
+    for metadata in winner.of(actions.Metadata):
         if pending.changes.metadata is not None or not only_enables(pending.base.metadata, metadata, protocol):
             what = "changed the table's schema, properties or partitioning"
-            raise conflict(MetadataChangedError, what, winner, pending)
+            raise conflict(errors.MetadataChangedError, what, winner, pending)
         check_writable(protocol, pending.base.table, metadata)
 
 
 def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
     set_by_pending = {domain.domain for domain in pending.changes.domains}
-    both = sorted(set_by_pending & {domain.domain for domain in winner.of(DomainMetadata)})
+    both = sorted(set_by_pending & {domain.domain for domain in winner.of(actions.DomainMetadata)})
     if both:
-        raise conflict(ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, pending)
+        raise conflict(errors.ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, pending)
 
 
 def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
     set_by_pending = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
-    set_by_winner = {transaction.app_id for transaction in winner.of(SetTransaction)} - {MARK}
+    set_by_winner = {transaction.app_id for transaction in winner.of(actions.SetTransaction)} - {MARK}
     both = sorted(set_by_winner if pending.reads.transactions else set_by_pending & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"
-        raise conflict(ConcurrentTransactionError, what, winner, pending)
+        raise conflict(errors.ConcurrentTransactionError, what, winner, pending)
 
 
 def check_added_files(winner: WinningCommit, pending: PendingCommit) -> None:
@@ -174,30 +157,30 @@ def check_added_files(winner: WinningCommit, pending: PendingCommit) -> None:
         return
     if pending.isolation_level is IsolationLevel.WRITE_SERIALIZABLE and winner.info.is_blind_append:
         return
-    added = [add for add in winner.of(AddFile) if add.data_change]
+    added = [add for add in winner.of(actions.AddFile) if add.data_change]
     files = _matching_adds(added, pending)
     if files:
         what = "added files that may hold rows which it would have read"
-        raise conflict(ConcurrentAppendError, what, winner, pending, files)
+        raise conflict(errors.ConcurrentAppendError, what, winner, pending, files)
 
 
 def check_removed_files_were_not_read(winner: WinningCommit, pending: PendingCommit) -> None:
     """Raises an error if the winner removed or changed a row that the transaction has read."""
     if pending.isolation_level is IsolationLevel.SNAPSHOT:
         return
-    removed = [remove for remove in winner.of(RemoveFile) if remove.data_change]
+    removed = [remove for remove in winner.of(actions.RemoveFile) if remove.data_change]
     files = _read_among(removed, pending)
     if files:
-        raise conflict(ConcurrentDeleteReadError, "removed files that it has read", winner, pending, files)
+        raise conflict(errors.ConcurrentDeleteReadError, "removed files that it has read", winner, pending, files)
 
 
 def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: PendingCommit) -> None:
     """Raises an error if a row that the winner removed would reappear, or a row that it moved would be duplicated."""
     rewritten = {decode_path(remove.path) for remove in pending.changes.removes}
-    files = [remove for remove in winner.of(RemoveFile) if decode_path(remove.path) in rewritten]
+    files = [remove for remove in winner.of(actions.RemoveFile) if decode_path(remove.path) in rewritten]
     if files:
         what = "removed files that it removes or rewrites too"
-        raise conflict(ConcurrentDeleteDeleteError, what, winner, pending, files)
+        raise conflict(errors.ConcurrentDeleteDeleteError, what, winner, pending, files)
 
 
 def _continued_after(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
@@ -205,19 +188,19 @@ def _continued_after(winner: WinningCommit, pending: PendingCommit) -> PendingCo
 
     The winner's protocol, metadata and domains apply to it too, and rows that the winner moved still count as read.
     """
-    protocol = next(iter(winner.of(Protocol)), pending.base.protocol)
-    metadata = next(iter(winner.of(Metadata)), pending.base.metadata)
+    protocol = next(iter(winner.of(actions.Protocol)), pending.base.protocol)
+    metadata = next(iter(winner.of(actions.Metadata)), pending.base.metadata)
     moved = _moved_reads(winner, pending)
     if moved:
         pending = replace(pending, reads=replace(pending.reads, paths=pending.reads.paths | moved))
-    domains = {domain.domain: domain for domain in winner.of(DomainMetadata)}
+    domains = {domain.domain: domain for domain in winner.of(actions.DomainMetadata)}
     if protocol is pending.base.protocol and metadata is pending.base.metadata and not domains:
         return pending
     kept = {name: domain for name, domain in {**pending.base.domains, **domains}.items() if not domain.removed}
     return replace(pending, base=replace(pending.base, protocol=protocol, metadata=metadata, domains=kept))
 
 
-def _matching_adds(added: Sequence[AddFile], pending: PendingCommit) -> list[AddFile]:
+def _matching_adds(added: Sequence[actions.AddFile], pending: PendingCommit) -> list[actions.AddFile]:
     """Returns the files that may have rows that the transaction would have read."""
     if pending.reads.whole_table:
         return list(added)
@@ -227,7 +210,7 @@ def _matching_adds(added: Sequence[AddFile], pending: PendingCommit) -> list[Add
     return [add for add, answer in zip(added, answers, strict=True) if answer is skipping.ROWS_MIGHT_MATCH]
 
 
-def _read_among(removed: Sequence[RemoveFile], pending: PendingCommit) -> list[RemoveFile]:
+def _read_among(removed: Sequence[actions.RemoveFile], pending: PendingCommit) -> list[actions.RemoveFile]:
     """Returns the files that the transaction has read.
 
     A file that is not in the base was added by an earlier winner and was checked then: either it has no row that was
@@ -246,15 +229,15 @@ def _read_among(removed: Sequence[RemoveFile], pending: PendingCommit) -> list[R
 
 def _moved_reads(winner: WinningCommit, pending: PendingCommit) -> frozenset[str]:
     """Returns the files to which the winner moved, unchanged, rows that the transaction read."""
-    added = [add for add in winner.of(AddFile) if not add.data_change]
+    added = [add for add in winner.of(actions.AddFile) if not add.data_change]
     if not added or pending.reads.whole_table or pending.isolation_level is IsolationLevel.SNAPSHOT:
         return frozenset()
     looked_into = {decode_path(path) for path in pending.reads.paths}
-    if any(decode_path(remove.path) in looked_into for remove in winner.of(RemoveFile)):
+    if any(decode_path(remove.path) in looked_into for remove in winner.of(actions.RemoveFile)):
         return frozenset(add.path for add in added)
     return frozenset(add.path for add in _matching_adds(added, pending))
 
 
-def _files_of(base: Snapshot, removed: Iterable[RemoveFile]) -> pa.Table:
+def _files_of(base: Snapshot, removed: Iterable[actions.RemoveFile]) -> pa.Table:
     keys = [active_files.file_key(remove.path, remove.deletion_vector) for remove in removed]
     return base.active.with_keys(keys)

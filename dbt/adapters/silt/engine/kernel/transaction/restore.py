@@ -12,11 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitAttemptsExhaustedError,
-    ConcurrentModificationError,
-    DataFileMissingError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import data_files
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import file_name
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content
@@ -129,7 +125,7 @@ def commit(log: DeltaLog, restoration: Restoration, settings: CommitSettings) ->
     reads = ReadSet(whole_table=True, transactions=True)
     try:
         return transaction.commit(log, restoration.base, restoration.changes, reads, settings)
-    except CommitAttemptsExhaustedError as error:
+    except errors.CommitAttemptsExhaustedError as error:
         raise _lost_race(error) if restoration.expired else error from error
 
 
@@ -196,7 +192,7 @@ def _check_there(log: DeltaLog, base: Snapshot, then: Snapshot, adds: Sequence[A
     missing = data_files.missing(log.store, [name for name in names if name is not None])
     if missing:
         files = "file is" if len(missing) == 1 else "files are"
-        raise DataFileMissingError(
+        raise errors.DataFileMissingError(
             f"version {then.version} cannot be restored: {len(missing)} data {files} missing, such as {missing[0]}",
             remedy="Restore a later version, or restore the files from a backup first; nothing was changed",
             table=base.table,
@@ -221,7 +217,7 @@ def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
     """Raises an error if a VACUUM is running. A VACUUM that begins later sees the files in use."""
     began = vacuum.running_since(log)
     if began is not None:
-        raise ConcurrentModificationError(
+        raise errors.ConcurrentModificationError(
             f"the VACUUM of version {began} has not finished, and may delete files that would be restored",
             remedy="Nothing was changed: run it again once VACUUM END is in the history; a VACUUM that was killed "
             "counts as finished a day after it began",
@@ -230,8 +226,8 @@ def _check_no_vacuum(log: DeltaLog, base: Snapshot) -> None:
         )
 
 
-def _lost_race(error: CommitAttemptsExhaustedError) -> ConcurrentModificationError:
-    return ConcurrentModificationError(
+def _lost_race(error: errors.CommitAttemptsExhaustedError) -> errors.ConcurrentModificationError:
+    return errors.ConcurrentModificationError(
         "another writer committed first, while files were to be restored that VACUUM may delete",
         table=error.table,
         version=error.version,

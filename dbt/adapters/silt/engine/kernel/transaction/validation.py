@@ -9,25 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from dbt.adapters.silt.engine.kernel.errors import (
-    CorruptLogError,
-    InternalError,
-    InvalidNameError,
-    NotNullViolationError,
-    UnsupportedFeatureError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.actions import (
-    AddCDCFile,
-    AddFile,
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    RemoveFile,
-)
+from dbt.adapters.silt.engine.kernel.table import actions
 from dbt.adapters.silt.engine.kernel.table.active_files import file_key
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.column_mapping import check_mapping
@@ -63,10 +49,10 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
     metadata = changes.metadata or (None if base is None else base.metadata)
     protocol = changes.protocol or (None if base is None else base.protocol)
     if metadata is None or protocol is None:
-        raise InternalError("the first commit of a table needs its protocol and metadata", table=table)
+        raise errors.InternalError("the first commit of a table needs its protocol and metadata", table=table)
     check_writable(protocol, table, metadata)
     if base is not None:
-        check_mapping(base.metadata, table, CorruptLogError)
+        check_mapping(base.metadata, table, errors.CorruptLogError)
     if changes.metadata is not None:
         check_mapping(changes.metadata, table)
     _check_each_once(changes, table)
@@ -81,7 +67,7 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
         _check_identity(changes, base)
 
 
-def loses_features(old: Protocol, new: Protocol) -> bool:
+def loses_features(old: actions.Protocol, new: actions.Protocol) -> bool:
     """Returns whether the new protocol lacks a feature of the old protocol."""
     if new.min_reader_version < old.min_reader_version or new.min_writer_version < old.min_writer_version:
         return True
@@ -91,7 +77,7 @@ def loses_features(old: Protocol, new: Protocol) -> bool:
 
 def _check_each_once(changes: Changes, table: str) -> None:
     """Raises an error if a commit has two actions on the same file, transaction identifier or domain."""
-    files: tuple[AddFile | RemoveFile, ...] = (*changes.adds, *changes.removes)
+    files: tuple[actions.AddFile | actions.RemoveFile, ...] = (*changes.adds, *changes.removes)
     named: dict[str, Iterable[str]] = {
         "added": (add.path for add in changes.adds),
         "added as change data": (file.path for file in changes.change_files),
@@ -103,50 +89,52 @@ def _check_each_once(changes: Changes, table: str) -> None:
     for what, names in named.items():
         twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice:
-            raise InternalError(f"{', '.join(twice)} would be {what} twice in one commit", table=table)
+            raise errors.InternalError(f"{', '.join(twice)} would be {what} twice in one commit", table=table)
 
 
-def _check_files(adds: Iterable[AddFile], metadata: Metadata, table: str) -> None:
+def _check_files(adds: Iterable[actions.AddFile], metadata: actions.Metadata, table: str) -> None:
     schema = StructType.from_json(metadata.schema_string)
     partitioning = [schema.require(name, table) for name in metadata.partition_columns]
     keys = set(_partition_keys(metadata))
     for add in adds:
         _check_file(add, keys, table)
         if add.deletion_vector is not None and not _has_num_records(add):
-            raise InternalError(f"{add.path} has a deletion vector and no number of rows", table=table)
+            raise errors.InternalError(f"{add.path} has a deletion vector and no number of rows", table=table)
         _check_partition_nulls(add, partitioning, table)
 
 
-def _check_change_files(change_files: Iterable[AddCDCFile], metadata: Metadata, table: str) -> None:
+def _check_change_files(change_files: Iterable[actions.AddCDCFile], metadata: actions.Metadata, table: str) -> None:
     schema = StructType.from_json(metadata.schema_string)
     keys = {schema.require(name, table).physical_name for name in metadata.partition_columns}
     for file in change_files:
         _check_file(file, keys, table)
         if file.data_change:
-            raise InternalError(f"{file.path} is change data, and would count as a change of the data", table=table)
+            raise errors.InternalError(
+                f"{file.path} is change data, and would count as a change of the data", table=table
+            )
 
 
-def _check_file(file: AddFile | AddCDCFile, keys: set[str], table: str) -> None:
+def _check_file(file: actions.AddFile | actions.AddCDCFile, keys: set[str], table: str) -> None:
     if set(file.partition_values) != keys:
         given, wanted = sorted(file.partition_values), sorted(keys)
-        raise InternalError(f"{file.path} has the partition values {given} instead of {wanted}", table=table)
+        raise errors.InternalError(f"{file.path} has the partition values {given} instead of {wanted}", table=table)
     if file.size <= 0:
-        raise InternalError(f"{file.path} is an empty file", table=table)
+        raise errors.InternalError(f"{file.path} is an empty file", table=table)
 
 
-def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, table: str) -> None:
+def _check_feed(changes: Changes, base: Snapshot | None, metadata: actions.Metadata, table: str) -> None:
     """Raises an error if a commit is not allowed in a table that records its changes, as in delta-spark."""
     schema = StructType.from_json(metadata.schema_string)
     for name in (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP):
         if name in schema:
-            raise InvalidNameError(
+            raise errors.InvalidNameError(
                 f"a table that records its changes cannot have a column `{name}`: the change data feed uses that name",
                 table=table,
             )
     if base is None or changes.metadata is None or not (changes.adds or changes.removes):
         return
     if _is_newly_mapped(base, metadata):
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             "its columns cannot be mapped, dropped or renamed in the same commit as its data, because the table "
             "records its changes (`delta.enableChangeDataFeed` is true)",
             remedy="Change the columns by ALTER TABLE first, or set the property to false",
@@ -155,7 +143,7 @@ def _check_feed(changes: Changes, base: Snapshot | None, metadata: Metadata, tab
         )
 
 
-def _is_newly_mapped(base: Snapshot, metadata: Metadata) -> bool:
+def _is_newly_mapped(base: Snapshot, metadata: actions.Metadata) -> bool:
     """Returns whether column mapping is enabled, or a mapped column is dropped or renamed."""
     mode = TableProperties(metadata.configuration).column_mapping_mode
     if mode == "none":
@@ -166,17 +154,17 @@ def _is_newly_mapped(base: Snapshot, metadata: Metadata) -> bool:
     return any(new.get(field.physical_name) != field.name for field in all_fields(base.schema))
 
 
-def _check_partition_nulls(add: AddFile, partitioning: Iterable[StructField], table: str) -> None:
+def _check_partition_nulls(add: actions.AddFile, partitioning: Iterable[StructField], table: str) -> None:
     for field in partitioning:
         if not field.nullable and not add.partition_values[field.physical_name]:
-            raise NotNullViolationError(
+            raise errors.NotNullViolationError(
                 f"the partition column `{field.name}` is NOT NULL and would hold a null", table=table
             )
 
 
-def _check_append_only(removes: Iterable[RemoveFile], base: Snapshot, metadata: Metadata) -> None:
+def _check_append_only(removes: Iterable[actions.RemoveFile], base: Snapshot, metadata: actions.Metadata) -> None:
     if TableProperties(metadata.configuration).append_only and any(remove.data_change for remove in removes):
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             "the table is append-only (`delta.appendOnly` is true): its rows cannot be changed or deleted",
             remedy="Set the property to false first, or only insert",
             table=base.table,
@@ -184,13 +172,13 @@ def _check_append_only(removes: Iterable[RemoveFile], base: Snapshot, metadata: 
         )
 
 
-def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata], table: str) -> None:
+def _check_clustering(metadata: actions.Metadata, domains: Mapping[str, actions.DomainMetadata], table: str) -> None:
     """Raises an error if files of a clustered table would lack statistics of the clustering columns."""
     schema, properties = StructType.from_json(metadata.schema_string), TableProperties(metadata.configuration)
     indexed = {column.path for column in indexed_columns(schema, properties, metadata.partition_columns)}
     missing = [path for path in clustering_columns(domains) if path not in indexed]
     if missing:
-        raise UnsupportedFeatureError(
+        raise errors.UnsupportedFeatureError(
             f"the table is clustered by {', '.join('.'.join(path) for path in missing)}, but its properties exclude"
             " them from the statistics: it cannot be written",
             table=table,
@@ -201,22 +189,22 @@ def _check_clustering(metadata: Metadata, domains: Mapping[str, DomainMetadata],
 def _check_identity(changes: Changes, base: Snapshot) -> None:
     """Raises an error if a commit would change the table's id, lose protocol features, or repartition kept files."""
     if changes.protocol is not None and loses_features(base.protocol, changes.protocol):
-        raise InternalError("the table's protocol would lose features", table=base.table, version=base.version)
+        raise errors.InternalError("the table's protocol would lose features", table=base.table, version=base.version)
     if changes.metadata is None:
         return
     if changes.metadata.id != base.metadata.id:
-        raise InternalError("the table's id would change", table=base.table, version=base.version)
+        raise errors.InternalError("the table's id would change", table=base.table, version=base.version)
     if _partition_keys(changes.metadata) != _partition_keys(base.metadata) and len(changes.removes) < base.num_files:
-        raise InternalError(
+        raise errors.InternalError(
             "the table's partitioning would change, and files stay", table=base.table, version=base.version
         )
 
 
-def _partition_keys(metadata: Metadata) -> tuple[str, ...]:
+def _partition_keys(metadata: actions.Metadata) -> tuple[str, ...]:
     """Returns the physical names of the partition columns."""
     schema = StructType.from_json(metadata.schema_string)
     return tuple(schema.require(name).physical_name for name in metadata.partition_columns)
 
 
-def _has_num_records(add: AddFile) -> bool:
+def _has_num_records(add: actions.AddFile) -> bool:
     return stats_json.record_count(add.stats) is not None

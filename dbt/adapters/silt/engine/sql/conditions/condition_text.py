@@ -7,18 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
-from dbt.adapters.silt.engine.kernel.table.expressions import (
-    And,
-    Column,
-    Comparison,
-    Constant,
-    Expression,
-    In,
-    IsNotNull,
-    IsNull,
-    Or,
-    Value,
-)
+from dbt.adapters.silt.engine.kernel.table import expressions
 
 _MOST_VALUES: Final = 10
 """The length of a list up to which Spark compares each value with the statistics of row groups."""
@@ -28,7 +17,7 @@ _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _TRUE: Final = "true"
 
 
-def condition_text(predicate: Expression, alias: str) -> str:
+def condition_text(predicate: expressions.Expression, alias: str) -> str:
     """Returns a condition on the columns of a relation.
 
     Parts that Spark cannot use to skip rows are `true`: it is a condition for skipping, and may be true for more rows.
@@ -37,37 +26,37 @@ def condition_text(predicate: Expression, alias: str) -> str:
         alias: the name of the relation.
     """
     match predicate:
-        case Constant(possible) if True not in possible:
+        case expressions.Constant(possible) if True not in possible:
             return "false"
-        case And(parts):
+        case expressions.And(parts):
             texts = [text for text in (condition_text(part, alias) for part in parts) if text != _TRUE]
             return f"({' and '.join(texts)})" if texts else _TRUE
-        case Or(parts):
+        case expressions.Or(parts):
             texts = [condition_text(part, alias) for part in parts]
             return _TRUE if _TRUE in texts or not texts else f"({' or '.join(texts)})"
-        case IsNull(column):
+        case expressions.IsNull(column):
             return f"{_name(column, alias)} is null"
-        case IsNotNull(column):
+        case expressions.IsNotNull(column):
             return f"{_name(column, alias)} is not null"
-        case Comparison(operator, column, value):
+        case expressions.Comparison(operator, column, value):
             return _compared(operator, _name(column, alias), value)
-        case In(column, values) if 0 < len(values) <= _MOST_VALUES:
+        case expressions.In(column, values) if 0 < len(values) <= _MOST_VALUES:
             literals = [_literal(value) for value in values if value is not None]
             known = [each for each in literals if each is not None]
             return f"{_name(column, alias)} in ({', '.join(known)})" if known and len(known) == len(literals) else _TRUE
     return _TRUE
 
 
-def _compared(operator: str, name: str, value: Value | None) -> str:
+def _compared(operator: str, name: str, value: expressions.Value | None) -> str:
     literal = None if value is None else _literal(value)
     return _TRUE if literal is None else f"{name} {operator} {literal}"
 
 
-def _name(column: Column, alias: str) -> str:
+def _name(column: expressions.Column, alias: str) -> str:
     return ".".join((alias, *map(quote, column.parts)))
 
 
-def _literal(value: Value) -> str | None:
+def _literal(value: expressions.Value) -> str | None:
     """Returns a literal, regardless of the session's time zone; None for floating-point numbers and binary values."""
     match value:
         case bool():

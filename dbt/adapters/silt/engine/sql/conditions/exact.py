@@ -13,20 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, Unsuppor
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Constant, Expression, Not, Or
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.conditions.conditions import (
-    AllOf,
-    Among,
-    AnyOf,
-    Bare,
-    Compared,
-    Condition,
-    Liked,
-    Negated,
-    NullTest,
-    Opaque,
-    Operand,
-    structure,
-)
+from dbt.adapters.silt.engine.sql.conditions import conditions
 from dbt.adapters.silt.engine.sql.conditions.literals import Strings, exact_string
 from dbt.adapters.silt.engine.sql.conditions.predicates import Translator, column_path, qualified_by
 from dbt.adapters.silt.engine.sql.spans import Tokens
@@ -56,7 +43,7 @@ def exact_predicate(
     tokens = tokenize(condition)
     translator = Translator(tokens, schema, qualified_by(schema, qualifiers), time_zone, strings)
     try:
-        return _Exact(condition, tokens, translator).read(structure(tokens))
+        return _Exact(condition, tokens, translator).read(conditions.structure(tokens))
     except RecursionError:
         raise _refused(condition) from None
 
@@ -67,13 +54,13 @@ class _Exact:
     tokens: Tokens
     translator: Translator
 
-    def read(self, condition: Condition) -> Expression:
+    def read(self, condition: conditions.Condition) -> Expression:
         match condition:
-            case AllOf(parts):
+            case conditions.AllOf(parts):
                 return And(tuple(map(self.read, parts)))
-            case AnyOf(parts):
+            case conditions.AnyOf(parts):
                 return Or(tuple(map(self.read, parts)))
-            case Negated(part):
+            case conditions.Negated(part):
                 return Not(self.read(part))
         operands = list(_operands(condition))
         for operand in operands:
@@ -83,31 +70,31 @@ class _Exact:
             raise _refused(self._shown(operands))
         return found
 
-    def _check_column(self, operand: Operand) -> None:
+    def _check_column(self, operand: conditions.Operand) -> None:
         path = column_path(self.tokens, operand)
         if path is not None and self.translator.resolve(path) is None:
             names = ", ".join(self.translator.schema.names)
             raise ColumnNotFoundError(f"there is no column `{'.'.join(path)}`; columns: {names}")
 
-    def _shown(self, operands: list[Operand]) -> str:
+    def _shown(self, operands: list[conditions.Operand]) -> str:
         """Returns the text of the part, or the whole text if the part is unknown."""
         first = min((each.first for each in operands), default=0)
         after = max((each.after for each in operands), default=0)
         return self.text[self.tokens[first].start : self.tokens[after - 1].end] if after > first else self.text.strip()
 
 
-def _operands(condition: Condition) -> Iterator[Operand]:
+def _operands(condition: conditions.Condition) -> Iterator[conditions.Operand]:
     match condition:
-        case Compared(_, left, right):
+        case conditions.Compared(_, left, right):
             yield from (left, right)
-        case Among(value, choices):
+        case conditions.Among(value, choices):
             yield from (value, *choices)
-        case Liked(value, pattern):
+        case conditions.Liked(value, pattern):
             yield from (value, pattern)
-        case NullTest(value) | Bare(value):
+        case conditions.NullTest(value) | conditions.Bare(value):
             yield value
-        case Opaque(first, after):
-            yield Operand(first, after)
+        case conditions.Opaque(first, after):
+            yield conditions.Operand(first, after)
 
 
 def _is_uncertain(expression: Expression) -> bool:

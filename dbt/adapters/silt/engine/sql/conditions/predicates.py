@@ -11,37 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dbt.adapters.silt.engine.kernel.table.expressions import (
-    TRUE,
-    UNKNOWN,
-    And,
-    Column,
-    Comparison,
-    Expression,
-    In,
-    IsNull,
-    Not,
-    Operator,
-    Or,
-    StartsWith,
-    Value,
-)
+from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.conditions.conditions import (
-    AllOf,
-    Among,
-    AnyOf,
-    Bare,
-    Compared,
-    Condition,
-    Liked,
-    Negated,
-    NullTest,
-    Opaque,
-    Operand,
-    structure,
-)
+from dbt.adapters.silt.engine.sql.conditions import conditions
 from dbt.adapters.silt.engine.sql.conditions.literals import (
     LiteralKind,
     SqlLiteral,
@@ -69,7 +42,9 @@ class Resolve(Protocol):
     def __call__(self, parts: Name) -> Name | None: ...
 
 
-def to_predicate(condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str) -> Expression:
+def to_predicate(
+    condition: str, schema: StructType, qualifiers: Collection[Name], time_zone: str
+) -> expressions.Expression:
     """Returns the predicate that a condition over a table implies for its rows.
 
     Args:
@@ -80,25 +55,27 @@ def to_predicate(condition: str, schema: StructType, qualifiers: Collection[Name
     return predicate(tokenize(condition), schema, qualified_by(schema, qualifiers), time_zone)
 
 
-def predicate(condition: Tokens, schema: StructType, resolve: Resolve, time_zone: str) -> Expression:
+def predicate(condition: Tokens, schema: StructType, resolve: Resolve, time_zone: str) -> expressions.Expression:
     """Translates the tokens of a condition like `to_predicate`; `resolve` identifies the table's columns."""
     try:
-        return Translator(condition, schema, resolve, time_zone).translate(structure(condition))
+        return Translator(condition, schema, resolve, time_zone).translate(conditions.structure(condition))
     except RecursionError:
-        return UNKNOWN
+        return expressions.UNKNOWN
 
 
-def conjunction(parts: Iterable[Expression]) -> Expression:
+def conjunction(parts: Iterable[expressions.Expression]) -> expressions.Expression:
     """Returns the conjunction of the parts that rule out rows, or TRUE if no part does."""
     known = tuple(found for part in parts for found in _ruling_out(part))
-    return known[0] if len(known) == 1 else And(known) if known else TRUE
+    return known[0] if len(known) == 1 else expressions.And(known) if known else expressions.TRUE
 
 
-def _ruling_out(expression: Expression) -> Iterator[Expression]:
-    if isinstance(expression, And):
+def _ruling_out(expression: expressions.Expression) -> Iterator[expressions.Expression]:
+    if isinstance(expression, expressions.And):
         for part in expression.parts:
             yield from _ruling_out(part)
-    elif expression != UNKNOWN and not (isinstance(expression, Or) and UNKNOWN in expression.parts):
+    elif expression != expressions.UNKNOWN and not (
+        isinstance(expression, expressions.Or) and expressions.UNKNOWN in expression.parts
+    ):
         yield expression
 
 
@@ -130,7 +107,7 @@ def field_at(schema: StructType, path: Name) -> StructField | None:
     return found
 
 
-def column_path(tokens: Tokens, operand: Operand) -> Name | None:
+def column_path(tokens: Tokens, operand: conditions.Operand) -> Name | None:
     """Returns the operand as a dotted name, if it is a name."""
     found = tokens[operand.first : operand.after]
     is_dotted = len(found) % 2 == 1 and all(token.word == "." for token in found[1::2])
@@ -161,91 +138,97 @@ class Translator:
     time_zone: str
     strings: Strings = exact_string
 
-    def translate(self, condition: Condition) -> Expression:
+    def translate(self, condition: conditions.Condition) -> expressions.Expression:
         """Returns the predicate that the condition implies."""
         match condition:
-            case AllOf(parts):
+            case conditions.AllOf(parts):
                 found = tuple(self.translate(part) for part in parts)
-                return UNKNOWN if all(part == UNKNOWN for part in found) else And(found)
-            case AnyOf(parts):
+                return (
+                    expressions.UNKNOWN
+                    if all(part == expressions.UNKNOWN for part in found)
+                    else expressions.And(found)
+                )
+            case conditions.AnyOf(parts):
                 found = tuple(self.translate(part) for part in parts)
-                return UNKNOWN if all(part == UNKNOWN for part in found) else Or(found)
-            case Negated(part):
+                return (
+                    expressions.UNKNOWN if all(part == expressions.UNKNOWN for part in found) else expressions.Or(found)
+                )
+            case conditions.Negated(part):
                 inner = self.translate(part)
-                return UNKNOWN if inner == UNKNOWN else Not(inner)
-            case Compared(operator, left, right):
+                return expressions.UNKNOWN if inner == expressions.UNKNOWN else expressions.Not(inner)
+            case conditions.Compared(operator, left, right):
                 return self._compared(operator, left, right)
-            case Among(value, choices):
+            case conditions.Among(value, choices):
                 return self._in_list(value, choices)
-            case Liked(value, pattern):
+            case conditions.Liked(value, pattern):
                 return self._like(value, pattern)
-            case NullTest(value):
+            case conditions.NullTest(value):
                 column = self._column(value)
-                return UNKNOWN if column is None else IsNull(column[0])
-            case Bare(value):
+                return expressions.UNKNOWN if column is None else expressions.IsNull(column[0])
+            case conditions.Bare(value):
                 return self._bare(value)
-            case Opaque():
-                return UNKNOWN
+            case conditions.Opaque():
+                return expressions.UNKNOWN
 
-    def _literal(self, operand: Operand) -> SqlLiteral | None:
+    def _literal(self, operand: conditions.Operand) -> SqlLiteral | None:
         return read_literal(self.tokens, operand, self.strings)
 
-    def _column(self, operand: Operand) -> tuple[Column, DataType] | None:
+    def _column(self, operand: conditions.Operand) -> tuple[expressions.Column, DataType] | None:
         """Returns the operand as a column of the table with its type, if it is a column."""
         parts = column_path(self.tokens, operand)
         path = None if parts is None else self.resolve(parts)
         found = None if path is None else field_at(self.schema, path)
         if path is None or found is None or compares_otherwise(self.schema, path):
             return None
-        return Column(path), found.type
+        return expressions.Column(path), found.type
 
-    def _compared(self, operator: str, left: Operand, right: Operand) -> Expression:
+    def _compared(self, operator: str, left: conditions.Operand, right: conditions.Operand) -> expressions.Expression:
         column, literal = self._column(left), self._literal(right)
         if column is None or literal is None:
             column, literal = self._column(right), self._literal(left)
             operator = _FLIPPED.get(operator, operator)
         if column is None or literal is None:
-            return UNKNOWN
+            return expressions.UNKNOWN
         return _comparison(operator, column, literal, self.time_zone)
 
-    def _in_list(self, operand: Operand, choices: tuple[Operand, ...]) -> Expression:
+    def _in_list(self, operand: conditions.Operand, choices: tuple[conditions.Operand, ...]) -> expressions.Expression:
         column = self._column(operand)
         literals = [self._literal(choice) for choice in choices]
         kinds = {literal.kind for literal in literals if literal is not None} - {LiteralKind.NULL}
         if column is None or None in literals or len(kinds) > 1:
-            return UNKNOWN
+            return expressions.UNKNOWN
         if kinds == {LiteralKind.STRING} and getattr(column[1], "name", "") not in ("string", "date"):
-            return UNKNOWN  # without ANSI mode, Spark compares such a list as strings
-        values: list[Value | None] = []
+            return expressions.UNKNOWN  # without ANSI mode, Spark compares such a list as strings
+        values: list[expressions.Value | None] = []
         for literal in literals:
             value = None if literal is None else value_of(literal, column[1], self.time_zone)
             if value is None and literal is not None and literal.kind is not LiteralKind.NULL:
-                return UNKNOWN
+                return expressions.UNKNOWN
             values.append(value)
-        return In(column[0], tuple(values))
+        return expressions.In(column[0], tuple(values))
 
-    def _like(self, operand: Operand, pattern: Operand) -> Expression:
+    def _like(self, operand: conditions.Operand, pattern: conditions.Operand) -> expressions.Expression:
         column, literal = self._column(operand), self._literal(pattern)
         if column is None or literal is None or literal.kind is not LiteralKind.STRING:
-            return UNKNOWN
+            return expressions.UNKNOWN
         if getattr(column[1], "name", "") != "string":
-            return UNKNOWN
+            return expressions.UNKNOWN
         text = literal.text
         if "\\" in text:
-            return UNKNOWN  # an escaped wildcard
+            return expressions.UNKNOWN  # an escaped wildcard
         prefix = text[: min((text + wildcard).index(wildcard) for wildcard in "%_")]
         if prefix == text:
-            return Comparison("=", column[0], text)
+            return expressions.Comparison("=", column[0], text)
         if not prefix:
-            return UNKNOWN
-        starts = StartsWith(column[0], prefix)
-        return starts if text == prefix + "%" else And((starts, UNKNOWN))
+            return expressions.UNKNOWN
+        starts = expressions.StartsWith(column[0], prefix)
+        return starts if text == prefix + "%" else expressions.And((starts, expressions.UNKNOWN))
 
-    def _bare(self, operand: Operand) -> Expression:
+    def _bare(self, operand: conditions.Operand) -> expressions.Expression:
         column = self._column(operand)
         if column is None or getattr(column[1], "name", "") != "boolean":
-            return UNKNOWN
-        return Comparison("=", column[0], True)
+            return expressions.UNKNOWN
+        return expressions.Comparison("=", column[0], True)
 
 
 def compares_otherwise(schema: StructType, path: Name) -> bool:
@@ -258,21 +241,27 @@ def compares_otherwise(schema: StructType, path: Name) -> bool:
     return False
 
 
-def _comparison(operator: str, column: tuple[Column, DataType], literal: SqlLiteral, time_zone: str) -> Expression:
+def _comparison(
+    operator: str, column: tuple[expressions.Column, DataType], literal: SqlLiteral, time_zone: str
+) -> expressions.Expression:
     if literal.kind is LiteralKind.NULL:
-        return IsNull(column[0]) if operator == "<=>" else Comparison(_operator(operator), column[0], None)
+        return (
+            expressions.IsNull(column[0])
+            if operator == "<=>"
+            else expressions.Comparison(_operator(operator), column[0], None)
+        )
     value = value_of(literal, column[1], time_zone)
     if value is not None:
-        return Comparison(_operator(operator), column[0], value)
+        return expressions.Comparison(_operator(operator), column[0], value)
     fraction = fraction_of(literal, column[1])
     if fraction is None or operator not in _FLIPPED:
-        return UNKNOWN
+        return expressions.UNKNOWN
     if operator in ("<", "<="):
-        return Comparison("<=", column[0], math.floor(fraction))
-    return Comparison(">=", column[0], math.ceil(fraction))
+        return expressions.Comparison("<=", column[0], math.floor(fraction))
+    return expressions.Comparison(">=", column[0], math.ceil(fraction))
 
 
-_OPERATORS: Mapping[str, Operator] = {
+_OPERATORS: Mapping[str, expressions.Operator] = {
     "=": "=",
     "<=>": "<=>",
     "!=": "!=",
@@ -283,5 +272,5 @@ _OPERATORS: Mapping[str, Operator] = {
 }
 
 
-def _operator(text: str) -> Operator:
+def _operator(text: str) -> expressions.Operator:
     return _OPERATORS[text]

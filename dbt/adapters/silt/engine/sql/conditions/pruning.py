@@ -13,14 +13,7 @@ from collections.abc import Mapping
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Name
-from dbt.adapters.silt.engine.sql.conditions.predicates import (
-    Relation,
-    Resolve,
-    conjunction,
-    field_at,
-    is_suffix,
-    predicate,
-)
+from dbt.adapters.silt.engine.sql.conditions import predicates
 from dbt.adapters.silt.engine.sql.query.references import ScannedText
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 from dbt.adapters.silt.engine.sql.query.selects import Item, Join, Select, read_select
@@ -28,7 +21,7 @@ from dbt.adapters.silt.engine.sql.spans import Tokens
 
 
 def pruning_predicates(
-    query: ScannedText, relations: Mapping[Reference, Relation], time_zone: str
+    query: ScannedText, relations: Mapping[Reference, predicates.Relation], time_zone: str
 ) -> Mapping[Reference, Expression]:
     """Returns the conditions that a row of each reference to a table must fulfil to contribute to the query's result.
 
@@ -52,7 +45,9 @@ def pruning_predicates(
                 continue
             resolve = _resolver(select, index, relations)
             conditions = _conditions(select, index)
-            known = conjunction(predicate(each, relation.schema, resolve, time_zone) for each in conditions)
+            known = predicates.conjunction(
+                predicates.predicate(each, relation.schema, resolve, time_zone) for each in conditions
+            )
             if known != TRUE:
                 found[item.reference] = known
     return found
@@ -80,7 +75,7 @@ def _is_kept(select: Select, index: int) -> bool:
     )
 
 
-def _resolver(select: Select, index: int, relations: Mapping[Reference, Relation]) -> Resolve:
+def _resolver(select: Select, index: int, relations: Mapping[Reference, predicates.Relation]) -> predicates.Resolve:
     """Returns a resolver of names in the SELECT's conditions to the item's columns, if unambiguous."""
     item, others = select.items[index], [*select.items[:index], *select.items[index + 1 :]]
     schema = relations[item.reference].schema if item.reference is not None else StructType()
@@ -90,19 +85,19 @@ def _resolver(select: Select, index: int, relations: Mapping[Reference, Relation
 
     def resolve(parts: Name) -> Name | None:
         for length in range(len(parts) - 1, 0, -1):
-            if is_suffix(parts[:length], names) and field_at(schema, parts[length:]) is not None:
+            if predicates.is_suffix(parts[:length], names) and predicates.field_at(schema, parts[length:]) is not None:
                 return parts[length:]
-        if select.has_lateral_view or field_at(schema, parts) is None:
+        if select.has_lateral_view or predicates.field_at(schema, parts) is None:
             return None
         if any(other is None or other.field(parts[0]) is not None for other in other_schemas):
             return None
-        is_qualified = any(is_suffix(parts[:length], other_names) for length in range(1, len(parts)))
+        is_qualified = any(predicates.is_suffix(parts[:length], other_names) for length in range(1, len(parts)))
         return None if is_qualified else parts
 
     return resolve
 
 
-def _qualifiers(item: Item, relations: Mapping[Reference, Relation]) -> tuple[Name, ...]:
+def _qualifiers(item: Item, relations: Mapping[Reference, predicates.Relation]) -> tuple[Name, ...]:
     reference = item.reference
     if reference is None:
         return ()
@@ -112,7 +107,7 @@ def _qualifiers(item: Item, relations: Mapping[Reference, Relation]) -> tuple[Na
     return (reference.parts if relation is None or not relation.name else relation.name,)
 
 
-def _columns(item: Item, relations: Mapping[Reference, Relation]) -> StructType | None:
+def _columns(item: Item, relations: Mapping[Reference, predicates.Relation]) -> StructType | None:
     """Returns the columns of a relation, if they are known."""
     if item.reference is None or not item.is_plain or item.reference not in relations:
         return None

@@ -8,11 +8,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
-from dbt.adapters.silt.engine.kernel.errors import (
-    InvalidStatementError,
-    RelationNotFoundError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind, OnObject, OnTable
@@ -126,7 +122,7 @@ def _drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
 def _comment_on(context: Context, statement: ast.CommentOn) -> Result:
     """Runs COMMENT ON TABLE | VIEW | COLUMN."""
     if statement.kind in (ObjectKind.SCHEMA, ObjectKind.DATABASE):
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             "comments on schemas are not stored", table=".".join(statement.name), remedy="Comment on its tables"
         )
     if statement.kind is ObjectKind.COLUMN:
@@ -149,7 +145,7 @@ def _alter_other(context: Context, statement: ast.AlterOther) -> Result:
     if not context.namespace.may_be_in_warehouse(statement.name):
         return pass_to_spark(context, statement)
     refuse_unsupported(statement, ".".join(statement.name))
-    raise UnsupportedStatementError(
+    raise errors.UnsupportedStatementError(
         "this ALTER is not supported",
         table=".".join(statement.name),
         remedy="See the supported statements in the documentation",
@@ -182,7 +178,7 @@ def _drop_table(context: Context, statement: ast.DropTable) -> Result:
     if drop_temporary(context, statement.table):
         return _NOTHING
     if ast.is_path(statement.table):
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             "a table that is named by its path cannot be dropped",
             table=statement.table[1],
             remedy="Delete its folder when nothing reads it",
@@ -204,12 +200,12 @@ def _rename(context: Context, statement: ast.Rename) -> Result:
     new = statement.new_name
     target = old.sibling(new[0]) if len(new) == 1 else context.namespace.writable(new)
     if target is None:
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             f"it cannot be renamed to `{'.'.join(new)}`, which is not in a warehouse", table=str(old)
         )
     entry = context.catalog.find(old)
     if entry is None or entry.kind.value != statement.kind.value:
-        raise RelationNotFoundError(f"the {statement.kind.value} does not exist", table=str(old))
+        raise errors.RelationNotFoundError(f"the {statement.kind.value} does not exist", table=str(old))
     context.catalog.rename(old, target)
     return _NOTHING
 
@@ -221,7 +217,7 @@ def _rename_temporary(context: Context, statement: ast.Rename) -> Result:
         return pass_to_spark(context, statement)
     new = statement.new_name
     if len(new) != 1 or context.namespace.is_temporary(new):
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             f"a temporary view cannot be renamed to `{'.'.join(new)}`",
             table=statement.name[0],
             remedy="Give a name without a schema, which no other temporary view has",

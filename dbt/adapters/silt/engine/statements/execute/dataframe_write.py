@@ -9,14 +9,7 @@ from typing import Any, Final, TypedDict
 from dbt.adapters.silt.engine.catalog.names import RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.tables import stats_columns
-from dbt.adapters.silt.engine.kernel import near_names
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentCreateError,
-    InvalidArgumentError,
-    InvalidNameError,
-    RelationExistsError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors, near_names
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -76,7 +69,7 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
     near_names.check(options, ("mode", "txn", *WriteOptions.__annotations__), "a write of rows")
     found = _MODES.get(mode.lower()) if isinstance(mode, str) else None
     if found is None:
-        raise InvalidArgumentError(
+        raise errors.InvalidArgumentError(
             f"unknown write mode {mode!r}", remedy="The modes are append, overwrite, error and ignore"
         )
     columns = options.get("partition_by")
@@ -129,14 +122,14 @@ def _table(namespace: Namespace, name: Name) -> DeltaLog | None:
         raise _not_in_warehouse(name)
     entry = namespace.catalog.find(full)
     if entry is not None and entry.kind is not RelationKind.TABLE:
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             "a view records no transaction identifiers", table=str(full), remedy="Name a table"
         )
     return None if entry is None else namespace.catalog.table(full)
 
 
-def _not_in_warehouse(name: Name) -> InvalidNameError:
-    return InvalidNameError(
+def _not_in_warehouse(name: Name) -> errors.InvalidNameError:
+    return errors.InvalidNameError(
         f"`{'.'.join(name)}` is not in a warehouse",
         remedy="Name one of its schemas, such as `main`; a table of Spark's own is written by `df.writeTo`",
     )
@@ -156,12 +149,12 @@ def _check_options(written: ast.WriteRows) -> None:
     )
     for problem, is_met in contradictions:
         if is_met:
-            raise InvalidArgumentError(problem, table=".".join(written.table), remedy="Leave one of the two out")
+            raise errors.InvalidArgumentError(problem, table=".".join(written.table), remedy="Leave one of the two out")
 
 
 def _name(text: str) -> Name:
     if not isinstance(text, str):
-        raise InvalidArgumentError(f"the name of a table cannot be {text!r}", remedy="Pass it as a string")
+        raise errors.InvalidArgumentError(f"the name of a table cannot be {text!r}", remedy="Pass it as a string")
     cursor = Cursor(text, tokenize(text))
     name = cursor.name()
     cursor.finished()
@@ -185,7 +178,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
         return _write(context, statement)
     try:
         return create_table.create_table(context, creation)
-    except (ConcurrentCreateError, RelationExistsError):
+    except (errors.ConcurrentCreateError, errors.RelationExistsError):
         is_there = create_target_of(context, statement.table, CreateMode.CREATE)
         if statement.mode in (SaveMode.ERROR, SaveMode.IGNORE) or is_there is None or not is_there.exists:
             raise
@@ -196,7 +189,7 @@ def _replacement(context: Context, statement: ast.WriteRows, target: CreateTarge
     """Returns the statement that replaces the table by a table with the rows' columns."""
     constraints = constraint_names(there.metadata.configuration)
     if constraints:
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             f"`overwrite_schema` would drop its constraints: {', '.join(constraints)}",
             table=target.label,
             remedy="Drop them first, with alter table ... drop constraint, or use create or replace table",
@@ -220,7 +213,7 @@ def _check_partitions(statement: ast.WriteRows, there: Snapshot) -> None:
     if wanted is None or [name.lower() for name in wanted] == [name.lower() for name in there.partition_columns]:
         return
     own = ", ".join(there.partition_columns) or "nothing"
-    raise InvalidArgumentError(
+    raise errors.InvalidArgumentError(
         f"it is partitioned by {own}, and `partition_by` says {', '.join(wanted) or 'nothing'}",
         table=there.table,
         remedy="Leave `partition_by` out, or write with mode `overwrite` and `overwrite_schema=True`",

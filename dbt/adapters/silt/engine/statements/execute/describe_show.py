@@ -16,13 +16,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name, ShowKind
 from dbt.adapters.silt.engine.statements.execute.session import named_schema
-from dbt.adapters.silt.engine.statements.resolve.namespace import (
-    Meaning,
-    SparkRelation,
-    TemporaryView,
-    WarehouseTable,
-    WarehouseView,
-)
+from dbt.adapters.silt.engine.statements.resolve import namespace
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
 
@@ -30,11 +24,11 @@ from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
 def _describe_table(context: Context, statement: ast.DescribeTable) -> Result:
     """Runs DESCRIBE [EXTENDED] of a table, a view or a column."""
     meaning = context.namespace.meaning(statement.table)
-    if isinstance(meaning, SparkRelation):
+    if isinstance(meaning, namespace.SparkRelation):
         return pass_to_spark(context, statement)
     if statement.column is not None:
         return _column(context, statement, _schema_of(context, statement.table, meaning))
-    if isinstance(meaning, WarehouseTable):
+    if isinstance(meaning, namespace.WarehouseTable):
         snapshot = meaning.log.snapshot()
         if statement.extended:
             return _answer(context, describe.extended(meaning.log, snapshot))
@@ -72,13 +66,13 @@ def _answer(context: Context, rows: Answer) -> Result:
     return context.rows(rows.rows, rows.schema)
 
 
-def _schema_of(context: Context, name: Name, meaning: Meaning) -> StructType:
+def _schema_of(context: Context, name: Name, meaning: namespace.Meaning) -> StructType:
     """Returns the columns of a relation; a view's columns have the comments of its statement."""
-    if isinstance(meaning, WarehouseTable):
+    if isinstance(meaning, namespace.WarehouseTable):
         return meaning.log.snapshot().schema
     written = ".".join(quote(part) for part in name)
     schema = kernel_schema(context.dataframe(f"select * from {written}").schema)
-    return meaning.view.commented(schema) if isinstance(meaning, WarehouseView) else schema
+    return meaning.view.commented(schema) if isinstance(meaning, namespace.WarehouseView) else schema
 
 
 def _column(context: Context, statement: ast.DescribeTable, schema: StructType) -> Result:
@@ -153,14 +147,18 @@ def _catalogs(context: Context, statement: ast.Show) -> Answer:
 def _columns(context: Context, statement: ast.Show) -> Answer | None:
     name = statement.name or ()
     meaning = context.namespace.meaning(name)
-    return None if isinstance(meaning, SparkRelation) else describe.column_names(_schema_of(context, name, meaning))
+    return (
+        None
+        if isinstance(meaning, namespace.SparkRelation)
+        else describe.column_names(_schema_of(context, name, meaning))
+    )
 
 
 def _properties(context: Context, statement: ast.Show) -> Answer | None:
     meaning = context.namespace.meaning(statement.name or ())
-    if isinstance(meaning, WarehouseTable):
+    if isinstance(meaning, namespace.WarehouseTable):
         configuration = meaning.log.snapshot().metadata.configuration
-    elif isinstance(meaning, WarehouseView):
+    elif isinstance(meaning, namespace.WarehouseView):
         configuration = meaning.view.properties
     else:
         return None
@@ -172,9 +170,9 @@ def _properties(context: Context, statement: ast.Show) -> Answer | None:
 def _create_table(context: Context, statement: ast.Show) -> Answer | None:
     name = statement.name or ()
     meaning = context.namespace.meaning(name)
-    if isinstance(meaning, SparkRelation | TemporaryView):
+    if isinstance(meaning, namespace.SparkRelation | namespace.TemporaryView):
         return None
-    if isinstance(meaning, WarehouseTable):
+    if isinstance(meaning, namespace.WarehouseTable):
         written = ".".join(quote(part) for part in name) if meaning.name is None else meaning.name.quoted
         return describe.create_statement(written, meaning.log.snapshot())
     view = meaning.view
@@ -184,7 +182,7 @@ def _create_table(context: Context, statement: ast.Show) -> Answer | None:
 
 def _partitions(context: Context, statement: ast.Show) -> Answer | None:
     meaning = context.namespace.meaning(statement.name or ())
-    if not isinstance(meaning, WarehouseTable):
+    if not isinstance(meaning, namespace.WarehouseTable):
         return None
     snapshot = meaning.log.snapshot()
     if not snapshot.partition_columns:

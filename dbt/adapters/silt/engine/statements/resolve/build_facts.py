@@ -13,15 +13,7 @@ from dbt.adapters.silt.engine.reuse.origins import origin_of
 from dbt.adapters.silt.engine.sql.query.unrepeatable import Unrepeatable, unrepeatable
 from dbt.adapters.silt.engine.sql.spans import Edit, edited
 from dbt.adapters.silt.engine.sql.tokens import normal_text
-from dbt.adapters.silt.engine.statements.resolve.expansion import (
-    Child,
-    ExpandedQuery,
-    FunctionCall,
-    Table,
-    View,
-    VirtualRelation,
-    distinct,
-)
+from dbt.adapters.silt.engine.statements.resolve import expansion
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Listing
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 
@@ -34,13 +26,15 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
         zone: the session's time zone.
     """
     inputs = resolved.inputs
-    inner = [each for each in distinct(resolved.expanded) if each not in resolved.expanded]
+    inner = [each for each in expansion.distinct(resolved.expanded) if each not in resolved.expanded]
     found = [_unrepeatable(each) for each in inner]
     found += [unrepeatable(build.text)] if build.text is not None else map(_unrepeatable, resolved.expanded)
     unknown = [f"it uses {part}" for each in found for part in each.parts]
     day = local_day(zone, build.at_ms) if any(each.depends_on_day for each in found) else None
     unknown += ["it uses current_date"] if day is None and any(each.depends_on_day for each in found) else []
-    unknown += [reason for each in distinct(resolved.expanded) for reason in _unknown_relations(each, build.views)]
+    unknown += [
+        reason for each in expansion.distinct(resolved.expanded) for reason in _unknown_relations(each, build.views)
+    ]
     unseen = inputs.versions.keys() - inputs.metadata.keys()
     unknown += [f"it reads {name}, whose columns are unknown" for name in sorted(unseen)]
     return BuildFacts(
@@ -58,7 +52,7 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
     )
 
 
-def portable(build: Build, query: ExpandedQuery | None) -> str | None:
+def portable(build: Build, query: expansion.ExpandedQuery | None) -> str | None:
     """Returns the hash by which the same build of another schema is recognised; empty if it cannot be another's.
 
     Args:
@@ -74,7 +68,7 @@ class _NotPortableError(Exception):
     """A text reads something that has no id."""
 
 
-def _without_names(query: ExpandedQuery) -> str:
+def _without_names(query: expansion.ExpandedQuery) -> str:
     """Returns the tokens of a text, with the ids of tables, and the texts of views and functions, as names.
 
     The last part of a name stays, because it may qualify columns.
@@ -89,16 +83,16 @@ def _without_names(query: ExpandedQuery) -> str:
     return normal_text(edited(query.text.sql, edits))
 
 
-def _meaning(child: Child) -> str:
-    if isinstance(child, Table) and child.fixed is None:
+def _meaning(child: expansion.Child) -> str:
+    if isinstance(child, expansion.Table) and child.fixed is None:
         snapshot = child.log.snapshot()
         return origin_of(child.log, snapshot.metadata.id, snapshot.version).table_id
-    if isinstance(child, View) and child.fingerprint is not None:
+    if isinstance(child, expansion.View) and child.fingerprint is not None:
         return facts_hash([_without_names(child.query), list(child.columns)])
     raise _NotPortableError
 
 
-def _called(call: FunctionCall) -> str:
+def _called(call: expansion.FunctionCall) -> str:
     function = call.function
     own = [repr(each) for each in (function.parameters, function.returns, function.python)]
     return facts_hash([*own, function.body if function.python else _without_names(call.query)])
@@ -124,20 +118,20 @@ def facts_of_answer(build: Build, text: str, read: Mapping[DeltaLog, Snapshot]) 
     return BuildFacts(build.owner, build.code, build.environment, unknown, tables=tables)
 
 
-def _unrepeatable(query: ExpandedQuery) -> Unrepeatable:
+def _unrepeatable(query: expansion.ExpandedQuery) -> Unrepeatable:
     # The facts have the inputs of the table functions `read_files` and `table_changes`.
     own = {each.start for each in query.calls} | {each.start for each in query.children}
     return unrepeatable(query.text.sql, frozenset(own))
 
 
-def _unknown_relations(query: ExpandedQuery, may_read_views: bool) -> Iterator[str]:
+def _unknown_relations(query: expansion.ExpandedQuery, may_read_views: bool) -> Iterator[str]:
     for reference in query.text.text.scan.references:
         child = query.children.get(reference)
         name = ".".join(reference.parts)
-        is_temporary = isinstance(child, View) and child.fingerprint is None
+        is_temporary = isinstance(child, expansion.View) and child.fingerprint is None
         if (child is None or is_temporary) and not may_read_views:
             yield f"it reads {name}, which is not in the warehouse"
-        elif isinstance(child, VirtualRelation) and isinstance(child.source, Listing):
+        elif isinstance(child, expansion.VirtualRelation) and isinstance(child.source, Listing):
             yield f"it reads {name}"
     for call in query.calls.values():
         if call.function.python is not None and call.function.deterministic is not True:

@@ -13,12 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import (
-    ChangesMissingError,
-    InvalidStatementError,
-    UnsupportedStatementError,
-    VersionNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.change_feed import (
@@ -86,7 +81,7 @@ def consumed(log: DeltaLog, latest: Snapshot, asked: Options, state: Consumption
         _check_first(state.snapshot, log.name, table_id, asked)
         return asked, position
     if recorded.version > last:
-        raise ChangesMissingError(
+        raise errors.ChangesMissingError(
             f"{state.name} has already consumed the changes up to version {recorded.version}, after version {last}",
             remedy=_REBUILD,
             table=log.name,
@@ -102,13 +97,13 @@ def check_consumer(positions: tuple[Position, ...], written: RelationName | None
     """
     for position in positions:
         if position.consumer != str(written):
-            raise InvalidStatementError(
+            raise errors.InvalidStatementError(
                 f"the changes are consumed by {position.consumer}, but the statement writes another table",
                 remedy="Name the written table as `consumer`, or give `after` instead of `consumer`",
                 table=None if written is None else str(written),
             )
     if len({each.app_id for each in positions}) < len(set(positions)):
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             "the statement consumes the changes of a table up to different versions",
             remedy="Give the same `until`",
             table=str(written),
@@ -119,14 +114,14 @@ def _check_first(consumer: Snapshot, table: str, table_id: str, asked: Options) 
     """Checks that a consumer without a position may begin with all rows."""
     earlier = position_in_replaced(consumer, table_id, table)
     if earlier is not None:
-        raise ChangesMissingError(
+        raise errors.ChangesMissingError(
             f"{table} is another table than the one whose changes were consumed up to version {earlier.version}: "
             "it was dropped and created again",
             remedy=_REBUILD,
             table=consumer.table,
         )
     if asked.after is None and consumer.num_files and not has_positions(consumer):
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             f"the table has rows, but does not record which changes of {table} they contain",
             remedy=f"{_REBUILD}; or give the version with which to begin as `after`",
             table=consumer.table,
@@ -170,7 +165,9 @@ def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
     """
     for number in (asked.after, asked.until):
         if number is not None and number > latest.version:
-            raise VersionNotFoundError(f"the newest version is {latest.version}, before {number}", table=log.name)
+            raise errors.VersionNotFoundError(
+                f"the newest version is {latest.version}, before {number}", table=log.name
+            )
     end = latest if asked.until in (None, latest.version) else log.snapshot_at(asked.until or 0)
     _check_columns(end)
     keys = _checked_keys(end, asked.keys)
@@ -178,7 +175,7 @@ def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
         return Difference(end, None, keys)
     try:
         changed = changes_after(log, asked.after, end)
-    except (VersionNotFoundError, UnsupportedStatementError) as error:
+    except (errors.VersionNotFoundError, errors.UnsupportedStatementError) as error:
         raise _missing(log, asked.after, error.problem) from error
     deleted = missing_files(log, changed)
     if deleted:
@@ -186,10 +183,10 @@ def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
     return Difference(end, changed, keys)
 
 
-def _missing(log: DeltaLog, after: int, why: str) -> ChangesMissingError:
-    return ChangesMissingError(
+def _missing(log: DeltaLog, after: int, why: str) -> errors.ChangesMissingError:
+    return errors.ChangesMissingError(
         f"the changes after version {after} cannot be read any more: {why}",
-        remedy=f"{ChangesMissingError.remedy}; to keep them longer, set the table properties "
+        remedy=f"{errors.ChangesMissingError.remedy}; to keep them longer, set the table properties "
         "`delta.logRetentionDuration` and `delta.deletedFileRetentionDuration`",
         table=log.name,
     )
@@ -198,7 +195,7 @@ def _missing(log: DeltaLog, after: int, why: str) -> ChangesMissingError:
 def _check_columns(end: Snapshot) -> None:
     taken = [member.name for member in end.schema if member.name.lower() in _FEED_NAMES]
     if taken:
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             f"the table has a column `{taken[0]}`, which is also a column of the changes",
             remedy="Rename the column",
             table=end.table,
@@ -209,7 +206,7 @@ def _checked_keys(end: Snapshot, keys: Sequence[str]) -> tuple[str, ...]:
     columns = [end.schema.require(name, end.table) for name in keys]
     for column in columns:
         if isinstance(column.type, MapType):
-            raise InvalidStatementError(
+            raise errors.InvalidStatementError(
                 f"the column `{column.name}` is a map, and a map cannot be a key",
                 remedy="Name other columns as the key",
                 table=end.table,
@@ -249,7 +246,7 @@ def bound(spark: SparkSession, text: str) -> Bound:
         value = _constant(spark, f"unix_micros(try_cast({text} as timestamp))")
         if value is not None:
             return Bound(text, time_us=value)
-    raise InvalidStatementError(
+    raise errors.InvalidStatementError(
         f"`{text}` is not a version or a time of a table", remedy="Give a version number or a timestamp"
     )
 
@@ -262,7 +259,7 @@ def version(spark: SparkSession, text: str) -> int:
     """
     found = bound(spark, text).version
     if found is None:
-        raise InvalidStatementError(f"`{text}` is not a version of a table", remedy="Give a version number")
+        raise errors.InvalidStatementError(f"`{text}` is not a version of a table", remedy="Give a version number")
     return found
 
 
@@ -275,7 +272,9 @@ def changes(log: DeltaLog, latest: Snapshot, start: Bound, end: Bound | None) ->
     first = _first(log, start)
     last = latest.version if end is None else min(_last(log, end), latest.version)
     if first > latest.version:
-        raise VersionNotFoundError(f"the newest version is {latest.version}, before {start.text}", table=log.name)
+        raise errors.VersionNotFoundError(
+            f"the newest version is {latest.version}, before {start.text}", table=log.name
+        )
     if _is_between_two_versions(start, end) and last == first - 1:
         return ChangeRange(latest, ())
     ending = latest if last == latest.version else log.snapshot_at(last)

@@ -15,21 +15,8 @@ from dbt.adapters.silt.engine.sql.ast import Name, TimeTravel
 from dbt.adapters.silt.engine.sql.query.quotes import for_session
 from dbt.adapters.silt.engine.sql.query.scans import Reference
 from dbt.adapters.silt.engine.sql.query.table_functions import DifferenceCall
-from dbt.adapters.silt.engine.statements.resolve import changes_functions
+from dbt.adapters.silt.engine.statements.resolve import changes_functions, expansion
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import Consumer, Options
-from dbt.adapters.silt.engine.statements.resolve.expansion import (
-    ChangeFeedScan,
-    Child,
-    DifferenceScan,
-    ExpandedQuery,
-    Extent,
-    FunctionCall,
-    SqlFragment,
-    Table,
-    View,
-    VirtualRelation,
-    full_name,
-)
 from dbt.adapters.silt.engine.statements.resolve.information_schema import listing
 from dbt.adapters.silt.engine.statements.resolve.namespace import (
     Namespace,
@@ -53,11 +40,11 @@ class Expander:
 
     session: Namespace
     allowed: Allowed
-    _known: dict[tuple[str | None, ...], ExpandedQuery] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[str | None, ...], expansion.ExpandedQuery] = field(default_factory=dict, init=False, repr=False)
 
     def query(
-        self, text: SqlFragment, namespace: Namespace, inside: tuple[str, ...], owner: str | None = None
-    ) -> ExpandedQuery:
+        self, text: expansion.SqlFragment, namespace: Namespace, inside: tuple[str, ...], owner: str | None = None
+    ) -> expansion.ExpandedQuery:
         """Returns the expanded text.
 
         Args:
@@ -73,7 +60,7 @@ class Expander:
             UnsupportedStatementError: if a reference is not supported, or there are too many views and functions
                 (`Extent.check`).
         """
-        Extent.of(text.sql).check(inside)
+        expansion.Extent.of(text.sql).check(inside)
         if owner is not None:
             self.allowed.check_text(text.sql, owner)
         scan = text.text.scan
@@ -88,14 +75,16 @@ class Expander:
         calls = {call: called[call.parts] for call in scan.calls if call.parts in called}
         # The size of change data is not known here.
         inner = all(
-            child.query.only_warehouse_tables if isinstance(child, View | FunctionCall) else isinstance(child, Table)
+            child.query.only_warehouse_tables
+            if isinstance(child, expansion.View | expansion.FunctionCall)
+            else isinstance(child, expansion.Table)
             for child in (*children.values(), *calls.values())
         )
-        query = ExpandedQuery(text, children, calls, inner and len(children) == len(scan.references))
+        query = expansion.ExpandedQuery(text, children, calls, inner and len(children) == len(scan.references))
         query.extent.check(inside)
         return query
 
-    def function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> FunctionCall:
+    def function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> expansion.FunctionCall:
         """Returns the function with its body expanded; arguments and errors are as for `query`."""
         scope = namespace.within(function.current_database, function.current_schema)
         key = f"{function.name}()"
@@ -105,20 +94,22 @@ class Expander:
             )
         self.allowed.check_function(function)
         body = function.body if function.python is None else ""
-        return FunctionCall(self._inner(body, scope, (*inside, key), str(function.name)), function)
+        return expansion.FunctionCall(self._inner(body, scope, (*inside, key), str(function.name)), function)
 
     def _reference(
         self, reference: Reference, namespace: Namespace, inside: tuple[str, ...], owner: str | None
-    ) -> Child | None:
+    ) -> expansion.Child | None:
         """Resolves the reference, or returns None for a relation of Spark."""
         if owner is not None:
             self.allowed.check_reference(reference, namespace, owner)
         if reference.files is not None:
             files = reference.files
-            return VirtualRelation(FileSource(files.path, files.options, files.text, namespace.catalog.store_at))
+            return expansion.VirtualRelation(
+                FileSource(files.path, files.options, files.text, namespace.catalog.store_at)
+            )
         listed = listing(reference.parts, namespace)
         if listed is not None:
-            return VirtualRelation(listed)
+            return expansion.VirtualRelation(listed)
         meaning = namespace.meaning(reference.parts)
         if isinstance(meaning, SparkRelation):
             _check_not_difference(reference)
@@ -143,15 +134,15 @@ class Expander:
             return self._temporary_view(reference, meaning, namespace, inside)
         return self._view(meaning.view, namespace, inside)
 
-    def _table(self, reference: Reference, meaning: WarehouseTable) -> Table:
+    def _table(self, reference: Reference, meaning: WarehouseTable) -> expansion.Table:
         if reference.version is None and reference.timestamp is None:
-            return Table(meaning, None)
+            return expansion.Table(meaning, None)
         travel = TimeTravel(reference.version, reference.timestamp)
-        return Table(meaning, meaning.log.snapshot_at(version_of(self.session, meaning.log, travel)))
+        return expansion.Table(meaning, meaning.log.snapshot_at(version_of(self.session, meaning.log, travel)))
 
     def _changes(
         self, reference: Reference, meaning: WarehouseTable | WarehouseView | TemporaryView, namespace: Namespace
-    ) -> ChangeFeedScan | DifferenceScan:
+    ) -> expansion.ChangeFeedScan | expansion.DifferenceScan:
         if not isinstance(meaning, WarehouseTable):
             raise UnsupportedStatementError(
                 f"`{'.'.join(reference.parts)}` is a view, and a view records no changes",
@@ -160,33 +151,37 @@ class Expander:
         if reference.difference is not None:
             return self._difference(reference.difference, meaning, namespace)
         start, *end = (changes_functions.bound(self.session.spark, text) for text in reference.changes or ())
-        return ChangeFeedScan(meaning, start, end[0] if end else None)
+        return expansion.ChangeFeedScan(meaning, start, end[0] if end else None)
 
-    def _difference(self, call: DifferenceCall, meaning: WarehouseTable, namespace: Namespace) -> DifferenceScan:
+    def _difference(
+        self, call: DifferenceCall, meaning: WarehouseTable, namespace: Namespace
+    ) -> expansion.DifferenceScan:
         after, until = (
             None if text is None else changes_functions.version(self.session.spark, text)
             for text in (call.after, call.until)
         )
         consumer = None if call.consumer is None else _consumer(namespace, call.consumer)
-        return DifferenceScan(meaning, Options(after, until, call.keys), consumer)
+        return expansion.DifferenceScan(meaning, Options(after, until, call.keys), consumer)
 
     def _temporary_view(
         self, reference: Reference, meaning: TemporaryView, namespace: Namespace, inside: tuple[str, ...]
-    ) -> View:
+    ) -> expansion.View:
         key = quote(reference.parts[-1].lower())
         _check_no_cycle(key, inside)
         query = self._inner(meaning.text, namespace, (*inside, key), None)
-        return View(query, (), meaning.columns, meaning.query_columns)
+        return expansion.View(query, (), meaning.columns, meaning.query_columns)
 
-    def _view(self, view: documents.View, namespace: Namespace, inside: tuple[str, ...]) -> View:
+    def _view(self, view: documents.View, namespace: Namespace, inside: tuple[str, ...]) -> expansion.View:
         key = str(view.name)
         _check_no_cycle(key, inside)
         scope = namespace.within(view.current_database, view.current_schema)
         columns = tuple(column.name for column in view.columns)
         query = self._inner(view.text, scope, (*inside, key), key)
-        return View(query, full_name(view.name), columns, view.query_columns, view.fingerprint)
+        return expansion.View(query, expansion.full_name(view.name), columns, view.query_columns, view.fingerprint)
 
-    def _inner(self, text: str, namespace: Namespace, inside: tuple[str, ...], owner: str | None) -> ExpandedQuery:
+    def _inner(
+        self, text: str, namespace: Namespace, inside: tuple[str, ...], owner: str | None
+    ) -> expansion.ExpandedQuery:
         """Returns the text of the innermost view or function in `inside`, expanded at the first request."""
         known = (inside[-1], owner, text, namespace.database, namespace.schema)
         if known not in self._known:
@@ -194,7 +189,7 @@ class Expander:
                 self.allowed.check_text(text, owner)
             # The catalog stores the text with its own quotes.
             sql = for_session(text, quotes_for(self.session.spark, text))
-            self._known[known] = self.query(SqlFragment(sql), namespace, inside, owner)
+            self._known[known] = self.query(expansion.SqlFragment(sql), namespace, inside, owner)
         return self._known[known]
 
 

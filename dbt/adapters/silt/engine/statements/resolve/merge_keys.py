@@ -9,15 +9,8 @@ from dbt.adapters.silt.engine.commands.merge.plan import KeyEquality
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Expression
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.conditions import predicates
 from dbt.adapters.silt.engine.sql.conditions.conditions import AllOf, Compared, Condition, Operand, structure
-from dbt.adapters.silt.engine.sql.conditions.predicates import (
-    Resolve,
-    column_path,
-    conjunction,
-    field_at,
-    is_suffix,
-    predicate,
-)
 from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
 
@@ -61,8 +54,8 @@ def merge_keys(condition: str, sides: MergeSides, time_zone: str) -> MergeKeys:
     found = structure(tokens)
     parts = tuple(_conjuncts(found))
     keys = tuple(key for part in parts for key in reader.equalities(part))
-    demanded = predicate(tokens, sides.target, _target_resolver(sides), time_zone)
-    return MergeKeys(keys, conjunction([demanded]), keys_only=len(keys) == len(parts))
+    demanded = predicates.predicate(tokens, sides.target, _target_resolver(sides), time_zone)
+    return MergeKeys(keys, predicates.conjunction([demanded]), keys_only=len(keys) == len(parts))
 
 
 def _conjuncts(condition: Condition) -> Iterator[Condition]:
@@ -73,18 +66,21 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
         yield condition
 
 
-def _target_resolver(sides: MergeSides) -> Resolve:
+def _target_resolver(sides: MergeSides) -> predicates.Resolve:
     """Returns a resolver of the target's columns: names with its qualifier, or names that the source lacks."""
 
     def resolve(parts: Name) -> Name | None:
         for length in range(len(parts) - 1, 0, -1):
-            if is_suffix(parts[:length], sides.source_names):
+            if predicates.is_suffix(parts[:length], sides.source_names):
                 return None
-            if is_suffix(parts[:length], sides.target_names) and field_at(sides.target, parts[length:]) is not None:
+            if (
+                predicates.is_suffix(parts[:length], sides.target_names)
+                and predicates.field_at(sides.target, parts[length:]) is not None
+            ):
                 return parts[length:]
         if sides.source_columns is None or parts[0].lower() in {name.lower() for name in sides.source_columns}:
             return None
-        return parts if field_at(sides.target, parts) is not None else None
+        return parts if predicates.field_at(sides.target, parts) is not None else None
 
     return resolve
 
@@ -101,7 +97,7 @@ class _Reader:
             return
         resolve = _target_resolver(self.sides)
         for mine, other in ((condition.left, condition.right), (condition.right, condition.left)):
-            parts = column_path(self.tokens, mine)
+            parts = predicates.column_path(self.tokens, mine)
             path = None if parts is None else resolve(parts)
             if path is not None and self._is_of_source(other):
                 start, end = self.tokens[other.first].start, self.tokens[other.after - 1].end
@@ -131,7 +127,7 @@ class _Reader:
         return columns > 0
 
     def _is_source_column(self, parts: Name) -> bool:
-        if any(is_suffix(parts[:length], self.sides.source_names) for length in range(1, len(parts))):
+        if any(predicates.is_suffix(parts[:length], self.sides.source_names) for length in range(1, len(parts))):
             return True
         columns = {name.lower() for name in self.sides.source_columns or ()}
         return parts[0].lower() in columns and self.sides.target.field(parts[0]) is None

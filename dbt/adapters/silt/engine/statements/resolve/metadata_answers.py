@@ -22,16 +22,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import min_max, skipping
 from dbt.adapters.silt.engine.kernel.storage.store import Store
-from dbt.adapters.silt.engine.kernel.table.expressions import (
-    TRUE,
-    And,
-    Column,
-    Comparison,
-    Expression,
-    IsNotNull,
-    Or,
-    Value,
-)
+from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
 from dbt.adapters.silt.engine.sql.conditions.predicates import Relation, compares_otherwise, predicate, qualified_by
 from dbt.adapters.silt.engine.sql.query.references import ScannedText
@@ -85,7 +76,7 @@ class Question:
     """
 
     reference: Reference
-    predicate: Expression
+    predicate: expressions.Expression
     items: tuple[ListItem, ...]
     is_scalar: bool
     start: int
@@ -101,7 +92,7 @@ class Answer:
 
     question: Question
     sql: str
-    read: Expression
+    read: expressions.Expression
 
 
 def questions(text: ScannedText, relations: Mapping[Reference, Relation], time_zone: str) -> tuple[Question, ...]:
@@ -141,7 +132,7 @@ def edits(answers: Sequence[Answer]) -> list[Edit]:
     return [Edit(each.question.start, each.question.end, each.sql) for each in answers]
 
 
-def literal(value: Value | None, data_type: DataType) -> str | None:
+def literal(value: expressions.Value | None, data_type: DataType) -> str | None:
     """Returns the value as SQL that has the type in every session, if such SQL exists."""
     name = f"decimal({data_type.precision}, {data_type.scale})" if isinstance(data_type, DecimalType) else None
     name = name or _SQL_TYPES.get(getattr(data_type, "name", ""))
@@ -187,7 +178,7 @@ def _question(tokens: Tokens, block: Block, relations: Mapping[Reference, Relati
         return None
     names = ((item.reference.alias,),) if item.reference.alias else (relation.name or item.reference.parts,)
     resolve = qualified_by(relation.schema, names)
-    where = TRUE if select.where is None else predicate(select.where, relation.schema, resolve, time_zone)
+    where = expressions.TRUE if select.where is None else predicate(select.where, relation.schema, resolve, time_zone)
     is_scalar = _is_scalar(tokens, block)
     try:
         reader = _ListReader(tokens, relation, names, is_scalar)
@@ -311,34 +302,36 @@ class _ListReader:
         return path[0]
 
 
-def settled(condition: Expression, snapshot: Snapshot, store: Store) -> pa.Table | None:
+def settled(condition: expressions.Expression, snapshot: Snapshot, store: Store) -> pa.Table | None:
     """Returns the files whose rows all fulfil the condition, unless some file has rows of both kinds.
 
     Raises:
         ExternalPathError, CorruptDeletionVectorError: as in a read of the files by their locations (`file_guard`).
     """
-    files = snapshot.files if condition == TRUE else skipping.prune(snapshot, condition)
+    files = snapshot.files if condition == expressions.TRUE else skipping.prune(snapshot, condition)
     check_places(store, files)
-    if condition == TRUE or files.num_rows == 0:
+    if condition == expressions.TRUE or files.num_rows == 0:
         return files
     return files if pc.all(skipping.fully_matched(snapshot, condition, files)).as_py() else None
 
 
-def _known(aggregate: Aggregate, snapshot: Snapshot, files: pa.Table, store: Store) -> tuple[str, Expression] | None:
+def _known(
+    aggregate: Aggregate, snapshot: Snapshot, files: pa.Table, store: Store
+) -> tuple[str, expressions.Expression] | None:
     """Returns the literal for a call, and the condition of the rows that would change it."""
     if aggregate.column is None:
         rows = row_count(files)
-        return None if rows is None else (f"{rows}L", TRUE)
+        return None if rows is None else (f"{rows}L", expressions.TRUE)
     field = snapshot.schema.require(aggregate.column, snapshot.table)
     end: min_max.End = "min" if aggregate.function == "min" else "max"
     found = min_max.extreme(store, snapshot, files, field.name, end)
     text = None if found is None else literal(found.value, field.type)
     if found is None or text is None:
         return None
-    column = Column((field.name,))
+    column = expressions.Column((field.name,))
     if found.value is None:
-        return text, IsNotNull(column)
-    return text, Comparison("<=" if end == "min" else ">=", column, found.value)
+        return text, expressions.IsNotNull(column)
+    return text, expressions.Comparison("<=" if end == "min" else ">=", column, found.value)
 
 
 def _string(value: str) -> str | None:
@@ -368,9 +361,9 @@ def _rendered(question: Question, items: list[tuple[str, str | None]]) -> str:
     return "select " + ", ".join(sql if name is None else f"{sql} as {name}" for sql, name in items)
 
 
-def _read(condition: Expression, reads: list[Expression]) -> Expression:
+def _read(condition: expressions.Expression, reads: list[expressions.Expression]) -> expressions.Expression:
     """Returns the condition of the rows read: rows that fulfil the condition and would change a value."""
-    if any(read == TRUE for read in reads):
+    if any(read == expressions.TRUE for read in reads):
         return condition
-    either = reads[0] if len(reads) == 1 else Or(tuple(reads))
-    return either if condition == TRUE else And((condition, either))
+    either = reads[0] if len(reads) == 1 else expressions.Or(tuple(reads))
+    return either if condition == expressions.TRUE else expressions.And((condition, either))

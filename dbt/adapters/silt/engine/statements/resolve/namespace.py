@@ -11,13 +11,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import (
-    FunctionNotFoundError,
-    InvalidNameError,
-    InvalidStatementError,
-    RelationNotFoundError,
-    SchemaNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.near_names import near_names
@@ -106,7 +100,7 @@ class Namespace:
             return RelationName(self.database, *name) if self.is_schema(name[0]) else None
         if len(name) == 1:
             return RelationName(self.database, self.schema, name[0])
-        raise InvalidNameError(
+        raise errors.InvalidNameError(
             f"`{'.'.join(name)}` has {len(name)} parts; a name has at most three: database, schema and table",
             table=".".join(name),
         )
@@ -163,11 +157,11 @@ class Namespace:
         if full is None:
             self._check_spark_database(name)
         if len(name) == 2 and full is None and not self.is_spark_schema(name[0]):
-            raise SchemaNotFoundError(
+            raise errors.SchemaNotFoundError(
                 f"there is no schema `{name[0]}` in database `{self.database}`", table=".".join(name)
             )
         if full is not None and not self.catalog.has_schema(full.database, full.schema):
-            raise SchemaNotFoundError(
+            raise errors.SchemaNotFoundError(
                 f"there is no schema `{full.schema}` in database `{full.database}`", table=str(full)
             )
         return full
@@ -194,7 +188,7 @@ class Namespace:
         """Returns whether it names a schema of the warehouse in the current database."""
         try:
             return self.catalog.has_schema(self.database, text)
-        except InvalidNameError:
+        except errors.InvalidNameError:
             return False
 
     def is_spark_schema(self, text: str) -> bool:
@@ -227,30 +221,30 @@ class Namespace:
     def _short_function(self, identifier: str) -> Function | None:
         try:
             full = RelationName(self.database, self.schema, identifier)
-        except InvalidNameError:
+        except errors.InvalidNameError:
             return None
         if not self.catalog.has_function(full) or self.spark.catalog.functionExists(quote(identifier)):
             return None
         return self.catalog.function(full)
 
-    def _no_function(self, full: RelationName) -> FunctionNotFoundError:
+    def _no_function(self, full: RelationName) -> errors.FunctionNotFoundError:
         names = {each.identifier: str(each) for each in self.catalog.functions(full.database, full.schema)}
         near = near_names(full.identifier, names)
         remedy = f"Create it first, or call {' or '.join(names[each] for each in near)}" if near else "Create it first"
-        return FunctionNotFoundError("the function does not exist", table=str(full), remedy=remedy)
+        return errors.FunctionNotFoundError("the function does not exist", table=str(full), remedy=remedy)
 
     def _is_known(self, identifier: str) -> bool:
         """Returns whether a single-part name, which may be invalid, is a relation of the warehouse."""
         try:
             full = RelationName(self.database, self.schema, identifier)
-        except InvalidNameError:
+        except errors.InvalidNameError:
             return False
         return identifier.lower() in self.temporary or self.catalog.find(full) is not None
 
     def _find(self, full: RelationName) -> WarehouseTable | WarehouseView | SparkRelation:
         while (entry := self.catalog.find(full)) is not None:
             # Between the two lookups a table may have replaced a view, or a view a table.
-            with contextlib.suppress(RelationNotFoundError):
+            with contextlib.suppress(errors.RelationNotFoundError):
                 if entry.kind is RelationKind.VIEW:
                     return WarehouseView(self.catalog.view(full))
                 return WarehouseTable(self.catalog.table(full), full)
@@ -290,7 +284,7 @@ def constant(namespace: Namespace, expression: str, type_name: str) -> object:
 
 def _whole_number(value: object, text: str) -> int:
     if not isinstance(value, int):
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             f"`{text}` is not a version or a time of a table", remedy="Give a version number or a timestamp"
         )
     return value

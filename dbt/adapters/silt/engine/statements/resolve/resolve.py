@@ -21,14 +21,7 @@ from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX, syntax_remedy
 from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
-from dbt.adapters.silt.engine.kernel.errors import (
-    ExternalPathError,
-    InvalidStatementError,
-    RelationNotFoundError,
-    SchemaNotFoundError,
-    StatementSyntaxError,
-    StoredCodeError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files.file_guard import MISSING_COLUMN_CHECK
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -248,8 +241,8 @@ class Resolver:
         """Returns the expanded text; a missing name may be a keyword that a syntax error before it has displaced."""
         try:
             return expander.query(text, self.namespace, inside, inside[0] if inside else self.owner)
-        except (RelationNotFoundError, SchemaNotFoundError, StoredCodeError) as error:
-            if isinstance(error, StoredCodeError) and HIDDEN_SELECT not in error.problem:
+        except (errors.RelationNotFoundError, errors.SchemaNotFoundError, errors.StoredCodeError) as error:
+            if isinstance(error, errors.StoredCodeError) and HIDDEN_SELECT not in error.problem:
                 raise
             mistake = _first_mistake(self.namespace, text.sql, is_query=not text.outer)
             if mistake is None:
@@ -277,7 +270,7 @@ class Resolver:
         alone = replace(self, read_history=None, lists_views=False)
         try:
             return self.snapshot_views.schema(alone.query(f"select * from {name}").texts[0])
-        except (InvalidStatementError, ExternalPathError) as error:
+        except (errors.InvalidStatementError, errors.ExternalPathError) as error:
             _logger.warning("information_schema has no columns of the view %s: %s", view, error)
             return None
 
@@ -296,7 +289,7 @@ def _note_on_branch(reads: Sequence[Read]) -> None:
             read.log.note(read_set([read]))
 
 
-def _first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> StatementSyntaxError | None:
+def _first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> errors.StatementSyntaxError | None:
     """Returns the first mistake in a query or an expression, unless Spark can parse it.
 
     The text is explained, not run: Spark parses it before it looks up its tables.
@@ -309,12 +302,12 @@ def _first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> Stateme
     return None
 
 
-def _placed(error: Exception, sql: str) -> StatementSyntaxError:
+def _placed(error: Exception, sql: str) -> errors.StatementSyntaxError:
     """Returns Spark's message with the position in the text; Spark counts the line of EXPLAIN as the first."""
     said = first_line(error).partition(" (line ")[0].rstrip(".")
     place = _PLACE.search(str(error))
     remedy = syntax_remedy(said, sql)
     if place is None:
-        return StatementSyntaxError(said, remedy=remedy)
+        return errors.StatementSyntaxError(said, remedy=remedy)
     line, column = int(place[1]) - 2, int(place[2])
     return syntax_error(said, sql, sum(len(each) + 1 for each in sql.split("\n")[:line]) + column, remedy)

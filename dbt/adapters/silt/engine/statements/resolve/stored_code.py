@@ -17,13 +17,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.documents import Function
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
-from dbt.adapters.silt.engine.kernel import owned_folders
-from dbt.adapters.silt.engine.kernel.errors import (
-    ExternalPathError,
-    RelationNotFoundError,
-    StoredCodeError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors, owned_folders
 from dbt.adapters.silt.engine.kernel.files.data_files import is_allowed
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql import ast
@@ -116,7 +110,7 @@ class Allowed:
         """
         owner = str(function.name)
         if function.python is not None and not self.python:
-            raise UnsupportedStatementError(
+            raise errors.UnsupportedStatementError(
                 "Python functions are disabled",
                 table=owner,
                 remedy="Set `python_functions: true` in the profile to allow them; "
@@ -162,12 +156,12 @@ class Allowed:
         elif not self.stored_code and stored_texts.names_files(name):
             _refuse(f"the provider `{name[0]}`", owner)
         elif not self.stored_code:
-            raise RelationNotFoundError("the table or view does not exist", table=".".join(name))
+            raise errors.RelationNotFoundError("the table or view does not exist", table=".".join(name))
 
     def _check_files(self, location: str, owner: str) -> None:
         is_named = location in _named or location in self.file_locations
         if not (self.external_paths or is_named or is_exported(location)):
-            raise ExternalPathError(
+            raise errors.ExternalPathError(
                 f"its SQL reads `{location}`, which is not in the warehouse", table=owner, remedy=_OF_FILES_REMEDY
             )
 
@@ -198,7 +192,7 @@ def _reader(files: FilesCall) -> str | None:
 
 def _refuse(found: str | None, owner: str) -> None:
     if found is not None:
-        raise StoredCodeError(f"its SQL contains {found}, which is not allowed in stored SQL", table=owner)
+        raise errors.StoredCodeError(f"its SQL contains {found}, which is not allowed in stored SQL", table=owner)
 
 
 def is_exported(location: str) -> bool:

@@ -20,12 +20,7 @@ from dbt.adapters.silt.engine.commands.insert import replace as replace_command
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
 from dbt.adapters.silt.engine.commands.reading import change_feed
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
-from dbt.adapters.silt.engine.kernel.errors import (
-    DataFileMissingError,
-    InvalidStatementError,
-    UnsupportedStatementError,
-    VersionNotFoundError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import KEYS_INFO_KEY, BuildFacts
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -111,7 +106,7 @@ def replace_changed_keys(context: Context, statement: ast.Insert, change: Change
         return replace_command.replace_keys(target, evaluated, placement, keys, guarded)
     except _MustRebuild as error:
         reason = str(error)
-    except DataFileMissingError as error:
+    except errors.DataFileMissingError as error:
         # If the file is one that the query needs, replacing all rows fails, too.
         reason = f"the changes are not known: {error.problem}"
     whole = context.spark.sql(change.resolved.texts[0])
@@ -136,7 +131,7 @@ def settings_of(
         InvalidStatementError: if the query reads the table.
     """
     if any(each.log.name == consumer for each in query.inputs):
-        raise InvalidStatementError(
+        raise errors.InvalidStatementError(
             "the query reads the table whose rows it determines",
             table=consumer,
             remedy="Write a plain SELECT from the inputs: the statement itself finds the rows to replace",
@@ -159,7 +154,7 @@ def _check_placement(query: KeyedQuery, columns: list[str], placement: Placement
     for name in query.key:
         at = columns.index(name)
         if at >= len(filled) or filled[at] != name.lower():
-            raise InvalidStatementError(
+            raise errors.InvalidStatementError(
                 f"the column `{name}` of the key is inserted into a column with another name",
                 remedy="Give the columns of the query the names of the table's columns, and write BY NAME",
             )
@@ -228,7 +223,7 @@ def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: Build
             return rows.select(*(rows[quote(column)].alias(name) for column, name in named))
         if rows.limit(1).count():
             raise _MustRebuild(f"{log.name}, of which the query needs all rows, has changed")
-    except (VersionNotFoundError, UnsupportedStatementError) as error:
+    except (errors.VersionNotFoundError, errors.UnsupportedStatementError) as error:
         raise _MustRebuild(f"the changes of {log.name} are not known: {error.problem}") from error
     return None
 

@@ -14,12 +14,7 @@ from typing import TypeAlias
 
 from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.errors import (
-    InternalError,
-    ReadOnlyStorageError,
-    SiltError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -188,7 +183,7 @@ def table_to_change(context: Context, name: Name) -> WarehouseTable | None:
         return meaning
     if isinstance(meaning, SparkRelation):
         return None
-    raise UnsupportedStatementError("it is a view, not a table", table=".".join(name))
+    raise errors.UnsupportedStatementError("it is a view, not a table", table=".".join(name))
 
 
 def check_writable(log: DeltaLog) -> None:
@@ -199,14 +194,14 @@ def check_writable(log: DeltaLog) -> None:
     """
     try:
         log.store.check_writable()
-    except ReadOnlyStorageError as error:
-        raise ReadOnlyStorageError(error.problem, table=log.name) from error
+    except errors.ReadOnlyStorageError as error:
+        raise errors.ReadOnlyStorageError(error.problem, table=log.name) from error
 
 
 def refuse_unsupported(statement: Statement, table: str) -> None:
     """Raises UnsupportedStatementError if the statement has a clause that no command supports."""
     if statement.unsupported:
-        raise UnsupportedStatementError(
+        raise errors.UnsupportedStatementError(
             f"not supported: {', '.join(statement.unsupported)}",
             table=table,
             remedy=clause_remedy(statement.unsupported[0]),
@@ -227,7 +222,7 @@ def is_applied(context: Context, statement: Statement) -> bool:
     name = statement.changed_table
     if context.settings.txn is None or name is None:
         return False
-    with contextlib.suppress(SiltError):  # the caller needs the statement's error
+    with contextlib.suppress(errors.SiltError):  # the caller needs the statement's error
         meaning = context.namespace.meaning(name)
         return isinstance(meaning, WarehouseTable) and meaning.log.snapshot().holds(context.settings.txn)
     return False
@@ -263,7 +258,7 @@ def portable_of(context: Context, build: Build) -> str | None:
         return None
     try:
         return portable(build, None if build.query is None else context.resolver.expanded(build.query))
-    except SiltError:
+    except errors.SiltError:
         return None  # the statement itself has been resolved
 
 
@@ -292,7 +287,7 @@ def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
     log = table.log
     resolved = context.resolver.resolve(texts.fragments, target=log)
     if resolved.target is None:
-        raise InternalError("the statement's table was not pinned", table=log.name)
+        raise errors.InternalError("the statement's table was not pinned", table=log.name)
     check_consumer(resolved.positions, table.name)
     pinned = resolved.texts if texts.query is None else resolved.texts[1:]
     return Change(

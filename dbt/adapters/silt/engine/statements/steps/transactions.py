@@ -9,15 +9,7 @@ from dbt.adapters.silt.engine.catalog.branch_database import COPY
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, normalize
-from dbt.adapters.silt.engine.kernel.errors import (
-    CommitStateUnknownError,
-    ConcurrentModificationError,
-    InvalidStatementError,
-    RelationNotFoundError,
-    SiltError,
-    StorageError,
-    UnsupportedStatementError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_change
 from dbt.adapters.silt.engine.kernel.publication.publish import Txn
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
@@ -78,7 +70,7 @@ class SessionTransaction:
             ReadOnlyStorageError: if the database is read-only.
         """
         if self.is_open:
-            raise InvalidStatementError(
+            raise errors.InvalidStatementError(
                 "a transaction is open, and a transaction cannot contain another",
                 remedy="Leave `begin` out: a run is a transaction"
                 if self._is_of_run
@@ -115,7 +107,7 @@ class SessionTransaction:
         """
         if self.is_open and not self._is_joined:
             whose = "the statements belong to a run" if self._is_of_run else "a transaction is open"
-            raise InvalidStatementError(f"{whose}, so `{BRANCH_SETTING}` cannot be set", remedy="End it first")
+            raise errors.InvalidStatementError(f"{whose}, so `{BRANCH_SETTING}` cannot be set", remedy="End it first")
         branch = self.main.run_branches(database).join(run_id) if run_id else None
         self._branch = self._catalog = None
         self._is_of_run = self._is_joined = branch is not None
@@ -133,7 +125,7 @@ class SessionTransaction:
             CommitStateUnknownError: if it ended while a statement made its change, which may be part of it.
         """
         if self._is_read_only and self._branch is not None and self._branch.attempts.have_ended():
-            raise ConcurrentModificationError("the run was published or dropped", remedy="Leave `--run` out")
+            raise errors.ConcurrentModificationError("the run was published or dropped", remedy="Leave `--run` out")
         if not self._is_joined or isinstance(statement, (ast.SetSetting, ast.ResetSetting)):
             return
         assert self._branch is not None
@@ -159,9 +151,9 @@ class SessionTransaction:
         branch = self._ended("committed")
         try:
             return branch.publish(self._txn)
-        except (CommitStateUnknownError, StorageError):
+        except (errors.CommitStateUnknownError, errors.StorageError):
             raise  # a commit of a request whose answer was lost may still arrive, and needs its files
-        except SiltError:
+        except errors.SiltError:
             branch.discard()
             raise
 
@@ -184,7 +176,7 @@ class SessionTransaction:
         if statement.effect is None or isinstance(statement, (ast.Commit, ast.Unrecognised)):
             return None
         if self._is_read_only and not _is_temporary(statement, namespace):
-            raise UnsupportedStatementError(
+            raise errors.UnsupportedStatementError(
                 f"{_words(statement)} changes the run, and `silt sql --run` only shows it",
                 remedy=f"Leave `--run` out, and begin with `set {BRANCH_SETTING} = '...'` and the id of the run",
             )
@@ -249,27 +241,29 @@ class SessionTransaction:
 
     def _ended(self, what: str) -> Branch:
         if self._is_of_run:
-            raise InvalidStatementError(
+            raise errors.InvalidStatementError(
                 f"the statements belong to a run, so only the run can be {what}",
                 remedy="Leave `commit` and `rollback` out; `silt publish` and `silt drop-run` end a run",
             )
         branch, self._branch, self._catalog = self._branch, None, None
         if branch is None:
-            raise InvalidStatementError(f"no transaction is open, so nothing can be {what}", remedy="Run `begin` first")
+            raise errors.InvalidStatementError(
+                f"no transaction is open, so nothing can be {what}", remedy="Run `begin` first"
+            )
         return branch
 
 
-def _not_contained(statement: Statement) -> UnsupportedStatementError:
+def _not_contained(statement: Statement) -> errors.UnsupportedStatementError:
     what, remedy = _words(statement), OUTSIDE
     if isinstance(statement, ast.Vacuum):
         remedy = _LATER
     elif isinstance(statement, ast.Rename):
         what, remedy = "a rename of a table", COPY
-    return UnsupportedStatementError(f"{what} cannot be part of a transaction", remedy=remedy)
+    return errors.UnsupportedStatementError(f"{what} cannot be part of a transaction", remedy=remedy)
 
 
-def _not_of_database(name: Name) -> UnsupportedStatementError:
-    return UnsupportedStatementError(
+def _not_of_database(name: Name) -> errors.UnsupportedStatementError:
+    return errors.UnsupportedStatementError(
         "a transaction can only change relations of its database, named by their names, not this relation",
         table=".".join(name),
         remedy=OUTSIDE,
@@ -298,7 +292,7 @@ def _is_table(name: Name, namespace: Namespace) -> bool:
     """Returns whether a table has that name, in the warehouse or elsewhere."""
     try:
         return not isinstance(namespace.meaning(name), WarehouseView)
-    except RelationNotFoundError:
+    except errors.RelationNotFoundError:
         return False
 
 

@@ -11,17 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
-from dbt.adapters.silt.engine.kernel.errors import (
-    ColumnNotFoundError,
-    DataRejectedError,
-    InvalidSettingError,
-    InvalidStatementError,
-    RelationNotFoundError,
-    SiltError,
-    StatementSyntaxError,
-    UnsupportedStatementError,
-    ValueNotCastableError,
-)
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql import mistakes
 from dbt.adapters.silt.engine.sql.foreign_names import CALLS, type_remedy
 from dbt.adapters.silt.engine.sql.tokens import double_quotes_remedy
@@ -56,57 +46,59 @@ class Kind:
         remedy: the remedy; by default the class's own.
     """
 
-    error: type[SiltError]
+    error: type[errors.SiltError]
     remedy: str | None = None
 
 
 SYNTAX: Final = frozenset(("PARSE_SYNTAX_ERROR", "INVALID_IDENTIFIER"))
 """Spark's error conditions for text that is not valid SQL."""
 
-_RAISED: Final = Kind(DataRejectedError, "Nothing was written: correct the data, or the check that the statement makes")
+_RAISED: Final = Kind(
+    errors.DataRejectedError, "Nothing was written: correct the data, or the check that the statement makes"
+)
 _FUNCTION: Final = Kind(
-    InvalidStatementError, "Nothing was written: correct the function, or the data that it is called with"
+    errors.InvalidStatementError, "Nothing was written: correct the function, or the data that it is called with"
 )
 _BY_FAMILY: Final[Mapping[str, Kind]] = {
-    "UNRESOLVED_COLUMN": Kind(ColumnNotFoundError),
-    "UNRESOLVED_FIELD": Kind(ColumnNotFoundError),
-    "FIELD_NOT_FOUND": Kind(ColumnNotFoundError),
-    "TABLE_OR_VIEW_NOT_FOUND": Kind(RelationNotFoundError),
-    "CAST_INVALID_INPUT": Kind(ValueNotCastableError),
-    "CAST_OVERFLOW": Kind(ValueNotCastableError),
-    "CAST_OVERFLOW_IN_TABLE_INSERT": Kind(ValueNotCastableError),
-    "NUMERIC_VALUE_OUT_OF_RANGE": Kind(ValueNotCastableError),
-    "INVALID_CONF_VALUE": Kind(InvalidSettingError),
-    "CANNOT_MODIFY_CONFIG": Kind(InvalidSettingError),
-    "CANNOT_MODIFY_STATIC_CONFIG": Kind(InvalidSettingError),
-    "INVALID_PARAMETER_VALUE": Kind(InvalidStatementError),
-    **dict.fromkeys(SYNTAX, Kind(StatementSyntaxError)),
+    "UNRESOLVED_COLUMN": Kind(errors.ColumnNotFoundError),
+    "UNRESOLVED_FIELD": Kind(errors.ColumnNotFoundError),
+    "FIELD_NOT_FOUND": Kind(errors.ColumnNotFoundError),
+    "TABLE_OR_VIEW_NOT_FOUND": Kind(errors.RelationNotFoundError),
+    "CAST_INVALID_INPUT": Kind(errors.ValueNotCastableError),
+    "CAST_OVERFLOW": Kind(errors.ValueNotCastableError),
+    "CAST_OVERFLOW_IN_TABLE_INSERT": Kind(errors.ValueNotCastableError),
+    "NUMERIC_VALUE_OUT_OF_RANGE": Kind(errors.ValueNotCastableError),
+    "INVALID_CONF_VALUE": Kind(errors.InvalidSettingError),
+    "CANNOT_MODIFY_CONFIG": Kind(errors.InvalidSettingError),
+    "CANNOT_MODIFY_STATIC_CONFIG": Kind(errors.InvalidSettingError),
+    "INVALID_PARAMETER_VALUE": Kind(errors.InvalidStatementError),
+    **dict.fromkeys(SYNTAX, Kind(errors.StatementSyntaxError)),
 }
 _BY_CLASS: Final[Mapping[str, Kind]] = {
-    "07": Kind(InvalidStatementError),
-    "0A": Kind(UnsupportedStatementError),
-    "21": Kind(DataRejectedError),
-    "22": Kind(DataRejectedError),
-    "23": Kind(DataRejectedError),
+    "07": Kind(errors.InvalidStatementError),
+    "0A": Kind(errors.UnsupportedStatementError),
+    "21": Kind(errors.DataRejectedError),
+    "22": Kind(errors.DataRejectedError),
+    "23": Kind(errors.DataRejectedError),
     "38": _FUNCTION,
     "39": _FUNCTION,
-    "42": Kind(InvalidStatementError),
-    "54": Kind(InvalidStatementError),
+    "42": Kind(errors.InvalidStatementError),
+    "54": Kind(errors.InvalidStatementError),
     "P0": _RAISED,
 }
 _BY_EXCEPTION: Final[Mapping[str, Kind]] = {
-    "AnalysisException": Kind(InvalidStatementError),
-    "ParseException": Kind(InvalidStatementError),
-    "ArithmeticException": Kind(DataRejectedError),
-    "ArrayIndexOutOfBoundsException": Kind(DataRejectedError),
-    "DateTimeException": Kind(DataRejectedError),
-    "NumberFormatException": Kind(DataRejectedError),
-    "IllegalArgumentException": Kind(InvalidStatementError),
-    "UnsupportedOperationException": Kind(InvalidStatementError),
-    "PatternSyntaxException": Kind(InvalidStatementError),
-    "UnknownFormatConversionException": Kind(InvalidStatementError),
-    "IllegalFormatConversionException": Kind(InvalidStatementError),
-    "MissingFormatArgumentException": Kind(InvalidStatementError),
+    "AnalysisException": Kind(errors.InvalidStatementError),
+    "ParseException": Kind(errors.InvalidStatementError),
+    "ArithmeticException": Kind(errors.DataRejectedError),
+    "ArrayIndexOutOfBoundsException": Kind(errors.DataRejectedError),
+    "DateTimeException": Kind(errors.DataRejectedError),
+    "NumberFormatException": Kind(errors.DataRejectedError),
+    "IllegalArgumentException": Kind(errors.InvalidStatementError),
+    "UnsupportedOperationException": Kind(errors.InvalidStatementError),
+    "PatternSyntaxException": Kind(errors.InvalidStatementError),
+    "UnknownFormatConversionException": Kind(errors.InvalidStatementError),
+    "IllegalFormatConversionException": Kind(errors.InvalidStatementError),
+    "MissingFormatArgumentException": Kind(errors.InvalidStatementError),
     "PythonException": _FUNCTION,
 }
 """The errors for exceptions without an SQLSTATE, by the name of their class in Java or PySpark."""
