@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -26,6 +29,20 @@ def test_each_write_creates_files_in_a_separate_folder_only(tables: Tables) -> N
     assert {decode_path(add.path) for add in found.adds} == tables.data_files(log)
     assert {add.path.partition("/")[0] for add in found.adds} == {found.folder}
     assert not found.folder.startswith(("_", "."))
+
+
+@pytest.mark.in_folders("an object store has no modes")
+def test_the_folder_of_a_write_has_the_mode_of_the_process(tables: Tables) -> None:
+    """Spark finds the folder, so that Java starts no process to set its mode."""
+    log = tables.made("select 1L id where false")
+    before = os.umask(0o027)
+    try:
+        found = written(tables, log, "select 1L id")
+    finally:
+        os.umask(before)
+    folder = Path(log.store.local_path(found.folder) or "")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+    assert [each.name.partition("-")[0] for each in folder.iterdir()] == ["part"]
 
 
 def test_an_added_file_has_size_time_and_statistics(tables: Tables) -> None:

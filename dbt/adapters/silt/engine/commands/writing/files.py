@@ -9,6 +9,7 @@ observed in the last stage of the job.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ _OF_OBJECTS: Final[Mapping[str, str]] = {
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
 _UNFINISHED = "_temporary/"
+_JOB_FOLDER: Final = "_temporary/0/_temporary"
+"""The folder, below the folder of a write, in which Hadoop's committer keeps the files of unfinished tasks."""
 _CODEC_PROPERTY = "delta.parquet.compression.codec"
 _ROWS = "rows"
 
@@ -199,10 +202,18 @@ def _run(df: DataFrame, store: Store, folder: str, metadata: Metadata, watched: 
         copied = {copy: partitions.copy(schema.require(name), copy) for name, copy in copies.items()}
         observed = frames.select(observed, {**columns, **ids, **copied})
     of_storage = _OF_OBJECTS if "://" in store.root else _OF_FOLDERS
-    writer = observed.write.options(**_WRITER_OPTIONS, **of_storage, compression=_codec(metadata))
+    writer = observed.write.mode("append").options(**_WRITER_OPTIONS, **of_storage, compression=_codec(metadata))
+    _make_job_folder(store, folder)
     with errors.mapped():
         writer.partitionBy(*copies.values()).parquet(f"{store.root}/{folder}")
     return observation.get
+
+
+def _make_job_folder(store: Store, folder: str) -> None:
+    """Creates the folders of Spark's job in a file system, because Java starts a process, `chmod`, for each of them."""
+    if "://" not in store.root:
+        with contextlib.suppress(OSError):  # Spark fails for the same reason, and reports it
+            os.makedirs(f"{store.local_path(folder)}/{_JOB_FOLDER}")
 
 
 def _codec(metadata: Metadata) -> str:
