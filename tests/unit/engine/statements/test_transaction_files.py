@@ -7,6 +7,7 @@ import pytest
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
+from dbt.adapters.silt.engine.reuse.origins import Origin, origin_of
 from tests.unit.engine.house import House, other_rows
 from tests.unit.engine.statements.execute.test_row_ids import ids
 
@@ -164,6 +165,37 @@ def test_a_clone_has_its_name_at_the_end_and_begins_with_the_rows_of_the_transac
         assert house.rows("select * from copied") == [(2, 20), (3, 30), (8, 80)]
         assert house.rows("select * from totals") == [(2, 20), (3, 30)]
     assert kind == "shallow" or other_rows(shop, "copied") == [(2, 20), (3, 30), (8, 80)]
+
+
+def origin(house: House, table: str) -> Origin:
+    """The table and version whose rows a table has, as its log says."""
+    found = house.log(table).snapshot()
+    return origin_of(house.log(table), found.metadata.id, found.version)
+
+
+@pytest.mark.parametrize("kind", ["shallow", "deep"])
+def test_a_published_clone_names_the_published_version_of_its_source(shop: House, kind: str) -> None:
+    base = shop.log("orders").snapshot()
+    with shop.warehouse.transaction() as together:
+        together.sql(f"create table before {kind} clone orders")
+        together.sql("delete from orders where id = 1")
+        together.sql(f"create table within {kind} clone orders")
+        together.sql("delete from orders where id = 2")
+        together.sql(f"create table after {kind} clone orders")
+    assert origin(shop, "before") == Origin(base.metadata.id, base.version)
+    assert origin(shop, "within").table_id == shop.log("within").snapshot().metadata.id, (
+        "no published version has its rows"
+    )
+    assert origin(shop, "after") == Origin(base.metadata.id, base.version + 1)
+
+
+@pytest.mark.parametrize("change", ["update copied set amount = 0", "insert into copied values (8, 80)"])
+def test_a_clone_that_the_transaction_changes_is_its_own_origin(shop: House, change: str) -> None:
+    with shop.warehouse.transaction() as together:
+        together.sql("create table copied deep clone orders")
+        together.sql(change)
+        together.sql("update totals set amount = 60")
+    assert origin(shop, "copied").table_id == shop.log("copied").snapshot().metadata.id
 
 
 def test_the_source_of_a_clone_must_not_change(shop: House) -> None:

@@ -27,6 +27,9 @@ CLONED_KEY: Final = "clonedFrom"
 KEYS_INFO_KEY: Final = "changedKeys"
 """The field of `commitInfo` for the facts of a statement with CHANGED KEYS."""
 
+CONTENT_INFO_KEY: Final = "content"
+"""The field of `commitInfo` for the hash of all rows that the table has after the commit."""
+
 _NOT_CONTENT: Final = ("comment", "CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants")
 _IDENTITY: Final = "delta.identity."
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, KEYS_INFO_KEY, TableState
+from dbt.adapters.silt.engine.kernel.log.builds import CLONED_KEY, CONTENT_INFO_KEY, INFO_KEY, KEYS_INFO_KEY, TableState
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net_changes
@@ -83,9 +83,9 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
     before = None if base is None else base.metadata
     extra = _commit_info(commits, changes, before)
     versions = _versions(commits, log.base_version, before)
-    # A restored version has no rows that other writers have added meanwhile.
+    # A restored version, and a version whose rows are known, has no rows that other writers have added meanwhile.
     restores = any(commit.info.operation == RESTORE_OPERATION for commit in commits)
-    level = IsolationLevel.SERIALIZABLE if restores else None
+    level = IsolationLevel.SERIALIZABLE if restores or CONTENT_INFO_KEY in extra else None
     return BranchChanges(changes, versions, extra, notes[-1] if notes else None, _read_versions(commits), level)
 
 
@@ -172,10 +172,10 @@ def _versions(commits: Sequence[WinningCommit], base: int, before: Metadata | No
 
 
 def _commit_info(commits: Sequence[WinningCommit], net: Changes, before: Metadata | None) -> dict[str, Json]:
-    """Returns the fields of all commits, without facts of builds that do not describe the rows of the net changes."""
+    """Returns the fields of all commits, without facts that do not describe the rows of the net changes."""
     found = {name: value for commit in commits for name, value in commit.info.extra.items()}
     is_cancelled = not net.adds and not net.removes and any(commit.changes_rows for commit in commits)
-    for key in (INFO_KEY, KEYS_INFO_KEY):
+    for key in (INFO_KEY, KEYS_INFO_KEY, CONTENT_INFO_KEY, CLONED_KEY):
         if key in found and (is_cancelled or _is_changed_since(key, commits, before)):
             del found[key]
     return found

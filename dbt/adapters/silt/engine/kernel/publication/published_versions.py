@@ -1,9 +1,9 @@
 """Replaces versions of a branch by published versions in the commits that name them.
 
 A commit names versions of other tables: the positions up to which it has consumed their changes (decision 0087), the
-tables that its build has read, and the versions that its statements have read. A version on a branch exists only
-there. The published commit of a table has the rows of the table's last version on the branch if no other writer has
-changed rows since the branch began. So the commit's version replaces that version (decision 0092).
+tables that its build has read, the source of a clone, and the versions that its statements have read. A version on a
+branch exists only there. The published commit of a table has the rows of the table's last version on the branch if no
+other writer has changed rows since the branch began. So the commit's version replaces that version (decision 0092).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, KEYS_INFO_KEY, BuildFacts, TableState
+from dbt.adapters.silt.engine.kernel.log.builds import CLONED_KEY, INFO_KEY, KEYS_INFO_KEY, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchVersions
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
-from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json, SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
@@ -79,6 +79,7 @@ class _Rewriting:
                 known = {name: each for name, each in states.items() if each is not None}
                 del extra[key]
                 extra |= replace(facts, tables=known).commit_info(key) if len(known) == len(states) else {}
+        extra |= self._cloned(extra.pop(CLONED_KEY, None))
         reads = {name: self._read(name, each) for name, each in (info.read_versions or {}).items()}
         reads = {name: each for name, each in reads.items() if each}
         return replace(changes, transactions=transactions), replace(info, extra=extra, read_versions=reads or None)
@@ -114,6 +115,15 @@ class _Rewriting:
             return state
         version = read.version_of(state.version) if read.versions.table_id == state.table_id else None
         return None if version is None else replace(state, version=version)
+
+    def _cloned(self, source: Json) -> dict[str, Json]:
+        """Returns the field for the source of a clone, if a published version has its rows."""
+        if not isinstance(source, Mapping) or not isinstance(source.get("version"), int):
+            return {}
+        tables = self.names.tables.values()
+        known = next((each for each in tables if each.versions.table_id == source.get("id")), None)
+        version = source["version"] if known is None else known.version_of(source["version"])
+        return {} if version is None else {CLONED_KEY: {**source, "version": version}}
 
     def _read(self, name: str, versions: Sequence[int]) -> list[int]:
         """Returns the versions of a table that were read, without the own table's versions on the branch.
