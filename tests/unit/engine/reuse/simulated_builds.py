@@ -20,18 +20,13 @@ SOURCES = ("src.a", "src.b", "src.c")
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of a table: its rows and columns after it, and whether it changed data.
-
-    Attributes:
-        content: the rows of a build that replaces them, which the commit records.
-    """
+    """A commit of a table: its rows and columns after it, and whether it changed data."""
 
     rows: Rows
     schema: str
     changes_data: bool
     facts: BuildFacts | None = None
     run_id: str | None = None
-    content: Rows | None = None
 
 
 @dataclass
@@ -59,11 +54,9 @@ class Table:
         self.commits.append(Commit(rows, columns, changes_data, **facts))  # type: ignore[arg-type]
 
     def holds(self, rows: Rows) -> bool:
-        """Returns what the log says about a build that writes these rows, as `content.is_held` does."""
-        for commit in reversed(self.commits[self.cleaned :]):
-            if commit.changes_data:
-                return commit.content == rows and commit.schema == self.newest.schema
-        return False
+        """Returns whether a build that writes these rows changes nothing, as `content.compared` does."""
+        written = next((each for each in reversed(self.commits) if each.changes_data), self.commits[0])
+        return written.rows == rows and written.schema == self.newest.schema
 
     def last_change(self, after: int) -> int | None:
         """Returns what the log says about changes of data after a version, as `freshness.last_change` does."""
@@ -200,8 +193,7 @@ class Builds:
             tables=read,
             definitions={"v.view": repr(self.view)} if "v.view" in node.reads else {},
         )
-        content = rows if replaces else None
-        table.add(rows, changes, facts=facts, run_id=str(self.runs), content=content)
+        table.add(rows, changes, facts=facts, run_id=str(self.runs))
 
     # What the decision sees
 

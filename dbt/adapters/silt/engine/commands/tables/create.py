@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.engine.commands.commit import commit, replaced_whole
+from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error, replaced_whole
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import column_type, query_schema
-from dbt.adapters.silt.engine.commands.tables import stats_columns
+from dbt.adapters.silt.engine.commands.tables import content, stats_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings, check_mode, ended_domains
-from dbt.adapters.silt.engine.commands.writing import content, files, generated, numbering
+from dbt.adapters.silt.engine.commands.writing import files, generated, numbering
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -28,7 +28,13 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, succeed
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
 from dbt.adapters.silt.engine.kernel.table.identity import Identity, identities
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
-from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, FEATURE_PREFIX, TableProperties, checked
+from dbt.adapters.silt.engine.kernel.table.properties import (
+    CONSTRAINT_PREFIX,
+    FEATURE_PREFIX,
+    IsolationLevel,
+    TableProperties,
+    checked,
+)
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
     GENERATION_EXPRESSION,
@@ -99,7 +105,13 @@ def create(
         table_rules.condition(constraint, condition, name)
     written = None
     if query is not None:
-        written, metadata = _write(location.log, metadata, query, is_hashed=settings.build is not None)
+        written, metadata = _write(location.log, metadata, query)
+        if settings.build is not None and base is not None and base.protocol == protocol:
+            with discarded_on_error(location.log, (written,)):
+                found = content.compared(spark, location.log, base, metadata, written)
+            settings = settings.with_commit_info(found.commit_info)
+            if found.is_equal:
+                return _commit_unchanged(location, base, metadata, written, operation, settings)
     return _commit(location, metadata, protocol, written, operation, settings)
 
 
@@ -204,12 +216,8 @@ def _check_features(asked: Mapping[str, str], table: str) -> None:
             raise InvalidPropertyError(f"the table property `{key}` cannot be `{value}`, only `supported`", table=table)
 
 
-def _write(log: DeltaLog, metadata: Metadata, query: DataFrame, is_hashed: bool) -> tuple[Written, Metadata]:
-    """Writes the query's rows, and returns the metadata with the high water marks of their numbers.
-
-    Args:
-        is_hashed: whether the hash of the rows is observed; if rows get identity numbers, it never is.
-    """
+def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:
+    """Writes the query's rows, and returns the metadata with the high water marks of their numbers."""
     schema = StructType.from_json(metadata.schema_string)
     given = None
     if len(query.columns) < len(schema):
@@ -218,8 +226,7 @@ def _write(log: DeltaLog, metadata: Metadata, query: DataFrame, is_hashed: bool)
     assigned: Assigned = assign(query, schema, log.name, columns=given)
     rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
     rows, metadata = numbering.numbered(assigned.df, metadata, unnumbered)
-    hashed = content.aggregates(metadata) if is_hashed and not identities(schema) else {}
-    return files.write(rows, log, metadata, (*assigned.checks, *rules), hashed), metadata
+    return files.write(rows, log, metadata, (*assigned.checks, *rules)), metadata
 
 
 def _commit(
@@ -231,10 +238,6 @@ def _commit(
     settings: WriteSettings,
 ) -> Outcome:
     base, log = location.base, location.log
-    if written is not None and (found := content.of(metadata, written.rows, written.metrics)) is not None:
-        settings = settings.with_commit_info({content.INFO_KEY: found})
-        if base is not None and protocol == base.protocol and content.is_held(log, base, metadata, found):
-            return _commit_unchanged(location, base, metadata, written, operation, settings)
     now = log.clock.now_ms()
     changes = Changes(
         operation=Operation(operation, _parameters(location, metadata), _metrics(written, base)),
@@ -276,6 +279,8 @@ def _commit_unchanged(
         metadata=None if is_same(metadata, base.metadata) else replace(metadata, id=base.metadata.id),
     )
     reads = ReadSet(whole_table=True, transactions=True)
+    # A row that another writer has added meanwhile would be a row that the build does not have.
+    settings = replace(settings, commit=replace(settings.commit, isolation_level=IsolationLevel.SERIALIZABLE))
     committed = commit(log, base, replaced_whole(base, changes, settings), reads, settings)
     return Outcome(operation, log.name, committed.version, rows_inserted=0, attempts=committed.attempts, unchanged=True)
 

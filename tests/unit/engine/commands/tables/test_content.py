@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
+from dbt.adapters.silt.engine.commands.tables import content
 from dbt.adapters.silt.engine.commands.target import Outcome
-from dbt.adapters.silt.engine.commands.writing import content
-from dbt.adapters.silt.engine.kernel.log.builds import Build
+from dbt.adapters.silt.engine.kernel.log.builds import CONTENT_INFO_KEY, Build
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
@@ -143,22 +143,19 @@ def test_rows_without_an_exact_hash_are_replaced(house: House) -> None:
 def test_a_write_that_is_no_build_records_nothing(house: House) -> None:
     house.sql("create table t as select 1 as id")
     house.sql("create or replace table t as select 1 as id")
-    assert content.INFO_KEY not in newest(house).info.extra
+    assert CONTENT_INFO_KEY not in newest(house).info.extra
     assert newest(house).changes_rows
 
 
 def test_a_sum_that_is_too_large_is_no_hash() -> None:
     metadata = Metadata("id", ONE)
-    low, high = content.aggregates(metadata)
-    assert content.of(metadata, 1, {low: None, high: 1}) is None
-    assert content.of(metadata, 0, {low: None, high: None}) is not None
-    assert content.of(metadata, 0, {}) is None
+    assert content.of_sums(metadata, 1, None, 1) is None
+    assert content.of_sums(metadata, 0, None, None) is not None
 
 
-def hashed(spark: SparkSession, query: str) -> Sequence[object]:
+def hashed(spark: SparkSession, query: str) -> str | None:
     frame = spark.sql(query)
-    found = content.aggregates(Metadata("id", query_schema(frame).to_json()))
-    return frame.selectExpr(*found.values()).first() or ()
+    return content.content_of(Metadata("id", query_schema(frame).to_json()), frame)
 
 
 def test_the_order_and_the_parts_of_the_rows_do_not_matter(spark: SparkSession) -> None:
@@ -166,3 +163,89 @@ def test_the_order_and_the_parts_of_the_rows_do_not_matter(spark: SparkSession) 
     one = hashed(spark, rows.format(parts=1, order=""))
     assert one == hashed(spark, rows.format(parts=5, order="order by name desc, id"))
     assert one != hashed(spark, rows.format(parts=5, order="where id > 0"))
+
+
+def contents(house: House) -> list[object]:
+    """Returns the recorded hash of each version of `t`, from the newest."""
+    return [commit.info.extra.get(CONTENT_INFO_KEY) for commit in house.log("t").newest_commits()]
+
+
+def test_rows_are_hashed_only_if_the_log_does_not_tell_them_apart(house: House) -> None:
+    built(house, "values (1, 'a'), (2, 'b') as v (id, name)")
+    built(house, "values (1, 'a'), (2, 'b'), (3, 'c') as v (id, name)")  # another number of rows
+    built(house, "values (1, 'a'), (2, 'b'), (4, 'c') as v (id, name)")  # another maximum
+    built(house, "values (1, 'a'), (2, 'b'), (4, 'd') as v (id, name)")
+    assert contents(house) == [None] * 4
+    built(house, "values (1, 'a'), (1, 'b'), (4, 'd') as v (id, name)")  # the same number, minima and maxima
+    assert [each is None for each in contents(house)] == [False, True, True, True, True]
+    assert built(house, "values (4, 'd'), (1, 'a'), (1, 'b') as v (id, name)").unchanged
+    first, second, *_ = contents(house)
+    assert first == second
+
+
+def test_a_version_of_another_writer_is_recognised_by_its_rows(house: House) -> None:
+    house.sql("create table t as select * from values (1), (2) as v (id)")
+    house.sql("insert into t values (3)")
+    house.sql("delete from t where id = 2")
+    assert built(house, "values (1), (3) as v (id)").unchanged
+    assert house.rows("select * from t") == [(1,), (3,)]
+
+
+def test_the_recorded_hash_of_columns_that_were_swapped_is_not_used(house: House) -> None:
+    mapped = "tblproperties ('delta.columnMapping.mode' = 'name')"
+    rows = "values (1, 2), (2, 3), (3, 1) as v (a, b)"
+    built(house, rows, mapped)
+    assert built(house, rows, mapped).unchanged
+    for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
+        house.sql(f"alter table t rename column {old} to {new}")
+    assert house.rows("select a, b from t") == [(1, 3), (2, 1), (3, 2)]
+    assert not built(house, rows, mapped).unchanged
+    assert house.rows("select a, b from t") == [(1, 2), (2, 3), (3, 1)]
+
+
+@pytest.mark.in_folders("deletes files of a folder")
+def test_a_table_whose_data_files_are_missing_is_replaced(house: House) -> None:
+    built(house, "values (1), (2) as v (id)")
+    for file in (house.root / house.location("t")).glob("**/*.parquet"):
+        file.unlink()
+    assert not built(house, "values (1), (2) as v (id)").unchanged
+    assert house.rows("select * from t") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("end", ["update t set b = 1 where a = 2", "delete from t where a = 2"])
+def test_rows_that_a_transaction_changes_after_a_build_are_not_taken_for_the_rows_of_the_build(
+    house: House, end: str
+) -> None:
+    rows = "values (1, 1), (2, 2), (3, 3) as v (a, b)"
+    built(house, "values (1, 1), (2, 1), (3, 3) as v (a, b)")
+    house.sql("begin")
+    built(house, rows)
+    house.sql(end)
+    house.sql("commit")
+    assert not built(house, rows).unchanged
+    assert house.rows("select * from t") == [(1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize("transaction", [False, True])
+def test_a_row_that_another_writer_adds_meanwhile_is_not_missed(
+    house: House, monkeypatch: pytest.MonkeyPatch, transaction: bool
+) -> None:
+    rows = "values (1), (2) as v (id)"
+    built(house, rows)
+    other = house.warehouse.for_session(house.warehouse.spark.newSession())
+    compared, calls = content.compared, []
+
+    def beside(*of: Any) -> content.Compared:
+        calls.append(of)
+        if len(calls) == 1:
+            other.sql("insert into t values (9)")
+        return compared(*of)
+
+    monkeypatch.setattr(content, "compared", beside)
+    if transaction:
+        house.sql("begin")
+        assert built(house, rows).unchanged
+        house.sql("commit")
+        assert house.rows("select * from t") == [(1,), (2,), (9,)]
+    assert not built(house, rows).unchanged
+    assert house.rows("select * from t") == [(1,), (2,)]
