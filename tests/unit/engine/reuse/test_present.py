@@ -10,6 +10,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, content_schema, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol
@@ -37,12 +38,18 @@ def schema(*names: str) -> str:
     return StructType(tuple(StructField(name, PrimitiveType("long")) for name in names)).to_json()
 
 
-def put(log: DeltaLog, *files: AddFile, facts: BuildFacts | None = None, metadata: Metadata | None = None) -> int:
+def put(
+    log: DeltaLog,
+    *files: AddFile,
+    facts: BuildFacts | None = None,
+    metadata: Metadata | None = None,
+    base: Snapshot | None = None,
+) -> int:
     for each in files:
         log.store.put(each.path, b"rows")
     settings = CommitSettings(commit_info={} if facts is None else facts.commit_info())
     changes = Changes(Operation("WRITE"), adds=files, metadata=metadata)
-    return commit(log, log.snapshot(), changes, ReadSet(), settings).version
+    return commit(log, base or log.snapshot(), changes, ReadSet(), settings).version
 
 
 def file(name: str, data_change: bool = True) -> AddFile:
@@ -96,6 +103,37 @@ def test_later_columns_are_a_change_and_later_properties_are_not() -> None:
     put(log, metadata=replace(metadata, schema_string=schema("id", "name")))
     found = last_build(log, OWNER)
     assert found is not None and found.changed_since == "silt.main.orders was changed by v3 (WRITE)"
+
+
+def test_rows_that_another_writer_adds_while_a_build_runs_are_a_change_and_moved_rows_are_not() -> None:
+    log = make_table()
+    base = log.snapshot()
+    put(log, file("a", data_change=False))
+    put(log, file("b"), facts=FACTS, base=base)
+    found = last_build(log, OWNER)
+    assert found is not None and found.version == 2 and found.changed_since is None
+    base = log.snapshot()
+    put(log, file("c"))
+    put(log)
+    put(log, file("d"), facts=FACTS, base=base)
+    found = last_build(log, OWNER)
+    assert found is not None and found.version == 5
+    assert found.changed_since == "silt.main.orders was changed by v3 (WRITE)"
+
+
+def test_a_log_that_was_cleaned_up_before_a_build_does_not_say_what_the_build_has_missed() -> None:
+    log = make_table()
+    base = log.snapshot()
+    put(log)
+    put(log)
+    put(log, facts=FACTS, base=base)
+    log.checkpoint(log.snapshot_at(2))
+    found = last_build(log, OWNER)
+    assert found is not None and found.changed_since is None
+    for version in (0, 1):
+        log.store.delete(f"_delta_log/{version:020d}.json")
+    found = last_build(DeltaLog(log.store, log.name), OWNER)
+    assert found is not None and found.changed_since == "silt.main.orders may have been changed while it was built"
 
 
 def test_a_build_that_changed_no_rows_counts_as_no_change() -> None:

@@ -42,11 +42,12 @@ def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | No
         key: the field of `commitInfo` for the facts.
     """
     later: list[Commit] = []
-    for commit in log.newest_commits():
+    commits = iter(log.newest_commits())
+    for commit in commits:
         facts = BuildFacts.of_info(commit.info, key)
         if facts is not None and facts.owner == owner:
             run_id, target = (_of_dbt(commit, name) for name in ("runId", "target"))
-            since = _changed_since(log, commit, later)
+            since = _changed_since(log, commit, later) or _changed_beside(log, commit, commits)
             at_ms = commit.timestamp_ms
             return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since, at_ms, target)
         later.append(commit)
@@ -135,14 +136,33 @@ def _changes(commit: Commit) -> bool:
 
 
 def _changed_since(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> str | None:
-    """Returns the newest later change of the table's rows or columns, if any."""
+    """Returns the newest change of the table's rows or columns after the build, if any."""
     later = list(later)
     changed = next((each for each in later if each.changes_rows), None)
     if changed is None and any(isinstance(action, Metadata) for each in later for action in each.actions):
         changed = _changed_columns(log, build, later)
-    if changed is None:
-        return None
-    return f"{log.name} was changed by v{changed.version} ({changed.info.operation or 'an unnamed operation'})"
+    return None if changed is None else _changed_by(log, changed)
+
+
+def _changed_beside(log: DeltaLog, build: Commit, before: Iterable[Commit]) -> str | None:
+    """Returns the change of rows that a build has not seen: committed after the version that it read, and before it.
+
+    Args:
+        before: the commits before the build, newest first, as far as the log still has them.
+    """
+    oldest = build.version
+    first = oldest if build.info.read_version is None else build.info.read_version + 1
+    for commit in before:
+        if oldest <= first:
+            break
+        if commit.changes_rows:
+            return _changed_by(log, commit)
+        oldest = commit.version
+    return None if oldest <= first else f"{log.name} may have been changed while it was built"
+
+
+def _changed_by(log: DeltaLog, commit: Commit) -> str:
+    return f"{log.name} was changed by v{commit.version} ({commit.info.operation or 'an unnamed operation'})"
 
 
 def _changed_columns(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> Commit | None:
