@@ -79,7 +79,7 @@ class History:
     def step(self) -> str:
         """Changes something, and returns what."""
         change = self.drawn.choice(
-            [self.rows, self.rows, self.layout, self.definition, self.code, self.foreign, self.whole]
+            [self.rows, self.rows, self.layout, self.definition, self.code, self.foreign, self.whole, self.together]
         )
         return change()
 
@@ -131,6 +131,20 @@ class History:
             recreated.replace("create", "create or replace", 1),
             f"truncate table {table}",
         )
+
+    def together(self) -> str:
+        """Changes and builds several tables in one transaction."""
+        done = []
+        self.house.sql("begin")
+        for _ in range(self.drawn.randint(2, 5)):
+            if self.drawn.random() < 0.5:
+                name = self.drawn.choice(list(self.variants))
+                done.append(f"{'reused' if self.build(name) else 'built'} {name}")
+            else:
+                done.append(self.drawn.choice([self.rows, self.rows, self.layout, self.definition, self.foreign])())
+        end = self.drawn.choice(("commit", "commit", "commit", "rollback"))
+        self.house.sql(end)
+        return f"in one transaction: {done}, {end}"
 
     def run(self, *statements: str) -> str:
         statement = self.drawn.choice(statements)
