@@ -49,6 +49,7 @@ class TestWritingDifferences:
         found = self.built("run")
         assert found["orders"] == "v2: the same rows as before"
         assert found["below"].startswith("reused: unchanged since")
+        project.run_sql(f"update {project.test_schema}.raw set name = 'B' where id = 2")
         assert self.built("run", "--full-refresh")["orders"] == "v3: 3 inserted"
 
     def built(self, *command: str) -> dict[str, str]:

@@ -201,9 +201,8 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
         folder = f"{FOLDER}/{branch_id}/{location}"
         if is_old or register.store.status(f"{folder}/{BASE}") is None:
             continue
-        with contextlib.suppress(
-            errors.VersionNotFoundError
-        ):  # its base was cleaned up, so it can no longer be published
+        # A branch whose base was cleaned up can no longer be published.
+        with contextlib.suppress(errors.VersionNotFoundError):
             held[branch_id] = needed_files(BranchLog(log, register.store.child(folder)))
     return held
 

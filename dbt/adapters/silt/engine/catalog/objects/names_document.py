@@ -139,11 +139,8 @@ class Names:
         """Returns the meaning of a name, or None if it or its schema does not exist."""
         names = self.schemas.get(schema, SchemaNames(0))
         if is_function:
-            return (
-                None
-                if (found := names.functions.get(name)) is None
-                else documents.Meaning(documents.Kind.FUNCTION, found)
-            )
+            found = names.functions.get(name)
+            return None if found is None else documents.Meaning(documents.Kind.FUNCTION, found)
         entry = names.relations.get(name)
         if entry is None:
             return None
