@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_foote
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.scan.min_max import Extreme, extreme
+from dbt.adapters.silt.engine.kernel.scan.min_max import Extreme, extreme, extremes
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
@@ -97,6 +97,9 @@ def test_an_extreme_equals_that_of_the_rows(tmp_path: Path, files: list[list[Row
         if name != "name" and present:
             low, high = min(present), max(present)
         assert ends(store, snapshot, name) == (Extreme(low), Extreme(high)), name
+    of_log = extremes(snapshot, snapshot.files, SCHEMA.names)
+    assert {name for name, _ in of_log} == {"id", "day", "price", "name"}
+    assert all(extreme(store, snapshot, snapshot.files, *each) == found for each, found in of_log.items())
 
 
 def test_a_timestamp_is_exact_to_the_microsecond_though_the_log_is_not(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, get_args
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +83,7 @@ def compared(spark: SparkSession, log: DeltaLog, base: Snapshot, metadata: Metad
         return Compared(False)
     new = replace(base, metadata=effective(metadata))
     files = files_table(written.adds)
-    if stats_json.row_count(base.files) not in (None, written.rows) or _has_other_bounds(log, base, new, files):
+    if stats_json.row_count(base.files) not in (None, written.rows) or _has_other_bounds(base, new, files):
         return Compared(False)
     content = content_of(new.metadata, scan.read(spark, log, new, files))
     if content is None:
@@ -99,14 +99,11 @@ def _is_defined_alike(before: Metadata, now: Metadata) -> bool:
     )
 
 
-def _has_other_bounds(log: DeltaLog, base: Snapshot, new: Snapshot, files: pa.Table) -> bool:
+def _has_other_bounds(base: Snapshot, new: Snapshot, files: pa.Table) -> bool:
     """Returns whether the exact minimum or maximum of a column differs; the log does not know it for every column."""
-    for name in new.schema.names:
-        for end in get_args(min_max.End):
-            before = min_max.extreme(log.store, base, base.files, name, end)
-            if before is not None and min_max.extreme(log.store, new, files, name, end) not in (None, before):
-                return True
-    return False
+    before = min_max.extremes(base, base.files, base.schema.names)
+    after = min_max.extremes(new, files, new.schema.names)
+    return any(before[each] != after[each] for each in before.keys() & after.keys())
 
 
 def _content_of_version(spark: SparkSession, log: DeltaLog, base: Snapshot) -> str | None:

@@ -7,17 +7,17 @@ timestamp, which the log truncates to milliseconds, is read from the footers of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.kernel.files import footers, stats_json
-from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
+from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.files.data_files import located
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.statistics import are_trusted
@@ -63,18 +63,54 @@ def extreme(store: Store, snapshot: Snapshot, files: pa.Table, name: str, end: E
     if field is None or known is None or known.order is None or not _are_whole(files):
         return None
     with_values = _as_mask(known.may_be_value, files.num_rows)
-    bounds = (known.minimum if end == "min" else known.maximum).filter(with_values)
+    bounds = _bounds(known, end, files.num_rows)
     if len(bounds) == 0:
         return Extreme(None)
     if bounds.null_count or isinstance(known.order, value_order.Doubles):
         return None
-    outermost = (pc.min if end == "min" else pc.max)(bounds).as_py()
+    outermost = _outermost(bounds, end)
     if isinstance(known.order, value_order.Timestamps):
         if field.name in snapshot.partition_columns:
             return None
         candidates = files.filter(with_values).filter(_may_be(bounds, outermost, end))
         outermost = _by_footers(store, candidates, field.physical_name, end)
     return _as_extreme(known.order, outermost, snapshot, field.type)
+
+
+def extremes(snapshot: Snapshot, files: pa.Table, names: Iterable[str]) -> dict[tuple[str, End], Extreme]:
+    """Returns the minima and maxima of columns of which the log alone is exact; it never is of timestamps and floats.
+
+    The statistics of the files are read once.
+
+    Args:
+        files: rows of `snapshot.files`.
+        names: the names of top-level columns.
+    """
+    if not _are_whole(files):
+        return {}
+    found: dict[tuple[str, End], Extreme] = {}
+    for column, known in column_bounds(files, snapshot.metadata, [Column((name,)) for name in names]).items():
+        field = snapshot.schema.require(column.parts[0])
+        if known.order is None or isinstance(known.order, value_order.Doubles | value_order.Timestamps):
+            continue
+        for end in get_args(End):
+            bounds = _bounds(known, end, files.num_rows)
+            of_rows: Extreme | None = Extreme(None)
+            if len(bounds):
+                outermost = None if bounds.null_count else _outermost(bounds, end)
+                of_rows = _as_extreme(known.order, outermost, snapshot, field.type)
+            if of_rows is not None:
+                found[field.name, end] = of_rows
+    return found
+
+
+def _bounds(known: Bounds, end: End, length: int) -> pa.Array:
+    """Returns the bounds of the files with values."""
+    return (known.minimum if end == "min" else known.maximum).filter(_as_mask(known.may_be_value, length))
+
+
+def _outermost(bounds: pa.Array, end: End) -> Any:
+    return (pc.min if end == "min" else pc.max)(bounds).as_py()
 
 
 def _are_whole(files: pa.Table) -> bool:
