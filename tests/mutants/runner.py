@@ -74,7 +74,7 @@ class Result:
     killer: str = ""
 
 
-@dataclass
+@dataclass(eq=False)  # pytest puts its plugins into a set
 class Runner:
     """Runs the mutants after pytest has collected the tests.
 

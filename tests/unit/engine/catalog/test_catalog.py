@@ -75,6 +75,65 @@ def test_a_missing_schema_or_database_is_named_in_the_error(catalog: Catalog) ->
         catalog.relations("nope", "main")
 
 
+IN_A_SCHEMA: dict[str, Callable[[Catalog, RelationName], object]] = {
+    "relations": lambda catalog, name: catalog.relations("silt", name.schema),
+    "table": lambda catalog, name: catalog.table(name),
+    "new_table": lambda catalog, name: catalog.new_table(name),
+    "drop_table": lambda catalog, name: catalog.drop_table(name),
+    "rename": lambda catalog, name: catalog.rename(name, RelationName("silt", name.schema, "other")),
+    "view": lambda catalog, name: catalog.view(name),
+    "put_view": lambda catalog, name: catalog.put_view(View(name, "select 1"), replace=True),
+    "functions": lambda catalog, name: catalog.functions("silt", name.schema),
+    "function": lambda catalog, name: catalog.function(name),
+    "put_function": lambda catalog, name: catalog.put_function(Function(name, (), "1", returns="int"), replace=True),
+    "drop_function": lambda catalog, name: catalog.drop_function(name),
+    "drop_schema": lambda catalog, name: catalog.drop_schema("silt", name.schema, cascade=True),
+}
+
+
+@pytest.mark.parametrize("operation", IN_A_SCHEMA)
+def test_nothing_can_be_done_in_a_missing_schema(catalog: Catalog, operation: str) -> None:
+    with pytest.raises(SchemaNotFoundError, match=r"silt\.nope: the schema does not exist"):
+        IN_A_SCHEMA[operation](catalog, named("orders", "nope"))
+    assert catalog.schemas("silt") == ["main"]
+
+
+def test_a_missing_schema_has_no_relations_and_no_functions(catalog: Catalog) -> None:
+    name = named("orders", "nope")
+    assert catalog.find(name) is None
+    assert not catalog.has_function(name)
+    catalog.drop_table(name, if_exists=True)
+    catalog.drop_view(name, if_exists=True)
+    catalog.drop_function(name, if_exists=True)
+    with pytest.raises(RelationNotFoundError):
+        catalog.drop_view(name)
+
+
+@pytest.mark.parametrize("operation", IN_A_SCHEMA)
+def test_nothing_is_read_or_changed_in_a_foreign_folder(catalog: Catalog, warehouse: Path, operation: str) -> None:
+    catalog.create_schema("silt", "other")
+    view = View(named("orders", "other"), "select 1")
+    catalog.put_view(view)
+    catalog.put_function(Function(view.name, (), "1", returns="int"))
+    (warehouse / "other" / "_schema.json").unlink()
+    before = sorted(each.name for each in (warehouse / "other").iterdir())
+    with pytest.raises(SchemaNotFoundError, match=r"silt\.other: the schema does not exist"):
+        IN_A_SCHEMA[operation](catalog, view.name)
+    assert catalog.find(view.name) is None
+    assert not catalog.has_function(view.name)
+    assert sorted(each.name for each in (warehouse / "other").iterdir()) == before
+
+
+def test_files_whose_names_are_no_identifiers_are_not_relations(catalog: Catalog, warehouse: Path) -> None:
+    (warehouse / "Upper").mkdir()
+    (warehouse / "Upper" / "_schema.json").write_text("{}")
+    for name in ("Upper.view.json", ".hidden.view.json", "plain", "plain.json", "Upper.function.json"):
+        (warehouse / "main" / name).write_text("{}")
+    assert catalog.schemas("silt") == ["main"]
+    assert entries(catalog) == {}
+    assert catalog.functions("silt", "main") == []
+
+
 def test_a_read_only_warehouse_is_named_in_the_error_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     for root in (tmp_path / "file", tmp_path / "file" / "warehouse", Path("/proc/warehouse")):
