@@ -128,7 +128,12 @@
   {%- if on_schema_change == 'fail' and changes['any'] -%}
     {%- do silt_fail_on_schema_change(changes, target_relation) -%}
   {%- elif on_schema_change == 'sync_all_columns' -%}
-    {%- do silt__alter_relation_add_remove_columns(target_relation, none, changes['removed']) -%}
+    {#-- Spark has no cast that drops the fields of a struct. --#}
+    {%- set fields = changes['added_fields'], changes['removed_fields'] -%}
+    {%- do silt__alter_relation_add_remove_columns(target_relation, fields[0], changes['removed'] + fields[1]) -%}
+    {%- if fields[0] or fields[1] -%}
+      {%- do changes.update(adapter.schema_changes(source_columns, adapter.get_columns_in_relation(target_relation))) -%}
+    {%- endif -%}
     {%- for column in changes['retyped'] -%}
       {%- do alter_column_type(target_relation, column.name, column.data_type) -%}
     {%- endfor -%}

@@ -131,6 +131,8 @@ def columns_after(node: Node, table: dict[str, str], query: dict[str, str]) -> d
         lacking = [name for name, kind in others.items() if fields(table[name]).keys() - fields(kind).keys()]
         if missing or (lacking and node.strategy == "merge"):
             raise Refused("the query must return every column of the table")
+        if any(fields(kind).keys() - fields(table[name]).keys() for name, kind in others.items()):
+            raise Refused("the table must have every field of the query")
         return table
     if node.on_schema_change == "append_new_columns":
         return table | {name: _with_fields(table[name], kind) for name, kind in others.items()} | added

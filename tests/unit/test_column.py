@@ -237,7 +237,7 @@ def test_names_of_types_in_other_databases_are_translated(written: str, known: s
     assert SiltColumn.translate_type(written) == known
 
 
-def test_fields_inside_of_columns_keep_their_comments() -> None:
+def test_fields_inside_of_columns_have_paths_and_comments() -> None:
     price = StructType([StructField("price", LongType(), metadata={"comment": "in euros"})])
     schema = StructType(
         [
@@ -246,8 +246,11 @@ def test_fields_inside_of_columns_keep_their_comments() -> None:
             StructField("by_key", MapType(LongType(), price)),
         ]
     )
-    assert [column.field_comments for column in SiltColumn.of_schema(schema)] == [
-        {},
-        {"items.element.price": "in euros"},
-        {"by_key.value.price": "in euros"},
+    found = [
+        [(each.quoted, each.dtype, each.comment) for each in column.fields] for column in SiltColumn.of_schema(schema)
+    ]
+    assert found == [
+        [],
+        [("`items`.`element`.`price`", "bigint", "in euros")],
+        [("`by_key`.`value`.`price`", "bigint", "in euros")],
     ]

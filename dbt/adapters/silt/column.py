@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dbt.adapters.spark.column import SparkColumn
@@ -26,7 +26,8 @@ class SiltColumn(SparkColumn):
     """A column, with its type as Spark SQL writes it.
 
     Attributes:
-        field_comments: comments of the fields inside the column, by dotted path.
+        fields: the fields of the structs in the column, each with its dotted path as its name.
+        path: the names by which ALTER TABLE finds a field, from the column inwards; empty for a column.
         declared_type: the type with the lengths of each `char` and `varchar` in it, which elsewhere are strings.
     """
 
@@ -55,7 +56,8 @@ class SiltColumn(SparkColumn):
     """The same for types with a size in parentheses; an empty string if Spark requires the size."""
 
     comment: str | None = None
-    field_comments: dict[str, str | None] = field(default_factory=dict)
+    fields: tuple[SiltColumn, ...] = ()
+    path: tuple[str, ...] = ()
     declared_type: str | None = None
 
     @classmethod
@@ -79,7 +81,7 @@ class SiltColumn(SparkColumn):
                 dtype=each.dataType.simpleString(),
                 column_index=index,
                 comment=each.metadata.get("comment"),
-                field_comments=dict(_field_comments(each.dataType, each.name)),
+                fields=tuple(_fields(each.dataType, (each.name,))),
                 declared_type=each.metadata.get(CHAR_VARCHAR_KEY, each.dataType.simpleString()),
             )
             for index, each in enumerate(schema.fields)
@@ -87,7 +89,7 @@ class SiltColumn(SparkColumn):
 
     @property
     def quoted(self) -> str:
-        return quote(self.column)
+        return ".".join(map(quote, self.path or (self.column,)))
 
     @classmethod
     def string_type(cls, size: int) -> str:  # noqa: ARG003 - dbt's signature
@@ -113,14 +115,15 @@ class SiltColumn(SparkColumn):
         return False
 
 
-def _field_comments(data_type: types.DataType, path: str) -> Iterator[tuple[str, str | None]]:
-    """Yields the comment of each field of the structs in a type, by the path that ALTER TABLE names it by."""
+def _fields(data_type: types.DataType, path: tuple[str, ...]) -> Iterator[SiltColumn]:
+    """Yields each field of the structs in a type, outer fields first."""
     if isinstance(data_type, types.StructType):
         for each in data_type.fields:
-            yield f"{path}.{each.name}", each.metadata.get("comment")
-            yield from _field_comments(each.dataType, f"{path}.{each.name}")
+            inner, comment = (*path, each.name), each.metadata.get("comment")
+            yield SiltColumn(".".join(inner), each.dataType.simpleString(), comment=comment, path=inner)
+            yield from _fields(each.dataType, inner)
     elif isinstance(data_type, types.ArrayType):
-        yield from _field_comments(data_type.elementType, f"{path}.element")
+        yield from _fields(data_type.elementType, (*path, "element"))
     elif isinstance(data_type, types.MapType):
-        yield from _field_comments(data_type.keyType, f"{path}.key")
-        yield from _field_comments(data_type.valueType, f"{path}.value")
+        yield from _fields(data_type.keyType, (*path, "key"))
+        yield from _fields(data_type.valueType, (*path, "value"))

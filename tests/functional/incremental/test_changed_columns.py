@@ -77,7 +77,7 @@ class TestChangedColumns:
             )
         assert "to start a new history, set an `alias`" in failures.pop("as_snapshot")
         for said in failures.values():
-            assert "`on_schema_change: sync_all_columns`" in said
+            assert "`sync_all_columns` changes the column's type" in said
             assert "`--full-refresh`" in said
 
     def test_on_schema_change_fail_names_table_column_and_type(self, project: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 import pytest
@@ -84,3 +85,58 @@ class TestAStructThatLacksAField:
             run_dbt(["snapshot", "--vars", f"day: {day}"])
         query = f"select s.b from {project.test_schema}.history order by dbt_valid_from"
         assert [tuple(row) for row in project.run_sql(query, fetch="all")] == [(2,), (None,)]
+
+
+class TestAStructThatIsSynchronized:
+    """In each column, the query's structs lack one field, have a new one, and return the others in another order."""
+
+    OLD = (
+        "select id, named_struct('a', 1, 'b', 2, 'in', named_struct('x', 3, 'y', 4)) as s, "
+        "array(named_struct('a', 1, 'b', 2)) as l, map('k', named_struct('a', 1, 'b', 2)) as m, "
+        "named_struct('a', 1) as other, named_struct('odd `name`', 1, 'b', 2) as o from values (1), (2) as t (id)"
+    )
+    NEW = (
+        "select id, named_struct('c', 9, 'IN', named_struct('x', 8L, 'z', 7), 'a', 6) as s, "
+        "array(named_struct('c', 9, 'a', 8)) as l, map('k', named_struct('a', 9, 'c', 8)) as m, "
+        "named_struct('b', 9) as other, named_struct('b', 3) as o from values (2), (3) as t (id)"
+    )
+    KEPT: ClassVar = {
+        "s": {"IN": {"x": 3}, "a": 1},
+        "l": [{"a": 1}],
+        "m": {"k": {"a": 1}},
+        "other": {},
+        "o": {"b": 2},
+    }
+    WRITTEN: ClassVar = {
+        "s": {"c": 9, "IN": {"x": 8, "z": 7}, "a": 6},
+        "l": [{"c": 9, "a": 8}],
+        "m": {"k": {"a": 9, "c": 8}},
+        "other": {"b": 9},
+        "o": {"b": 3},
+    }
+    SYNC = "on_schema_change='sync_all_columns'"
+    CASES: ClassVar = {
+        "merged": f"unique_key='id', {SYNC}",
+        "replaced": f"incremental_strategy='delete+insert', unique_key='id', {SYNC}",
+        "mapped": f"unique_key='id', {SYNC}, tblproperties={{'delta.columnMapping.mode': 'name'}}",
+        "widened": f"unique_key='id', {SYNC}, tblproperties={{'delta.enableTypeWidening': 'true'}}",
+    }
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        text = f"{{% if is_incremental() %}} {self.NEW} {{% else %}} {self.OLD} {{% endif %}}"
+        return {
+            f"{name}.sql": f"{{{{ config(materialized='incremental', {config}) }}}} {text}"
+            for name, config in self.CASES.items()
+        }
+
+    def test_has_the_fields_of_the_query(self, project: Any) -> None:
+        for _ in range(3):
+            run_dbt(["run"])
+        for name in self.CASES:
+            query = f"select to_json(struct(* except (id))) from {project.test_schema}.{name} order by id"
+            assert [json.loads(row[0]) for row in project.run_sql(query, fetch="all")] == [
+                self.KEPT,
+                self.WRITTEN,
+                self.WRITTEN,
+            ], name

@@ -12,7 +12,7 @@ COLUMNS = [
     SiltColumn(
         "items",
         "array<struct<price:int>>",
-        field_comments={"items.element.price": "in euros", "items.element.a`b": None},
+        fields=(SiltColumn("items.element.price", "int", comment="in euros"), SiltColumn("items.element.a`b", "int")),
     ),
 ]
 

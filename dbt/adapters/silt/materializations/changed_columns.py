@@ -97,8 +97,9 @@ class ChangedColumns:
         if self.is_snapshot:
             return f"{cast}. {_NEW_HISTORY}"
         return (
-            f"{cast}. `--full-refresh` rebuilds the table with the query's type, and "
-            "`on_schema_change: sync_all_columns` changes the column's type if its values can be cast"
+            f"{cast}. `--full-refresh` rebuilds the table with the query's type. With `on_schema_change`, "
+            "`append_new_columns` adds the new fields of structs, and `sync_all_columns` changes the column's type if "
+            "its values can be cast"
         )
 
 

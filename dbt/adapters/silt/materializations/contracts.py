@@ -147,7 +147,7 @@ def comment_changes(columns: Sequence[SiltColumn], documented: Documented) -> li
 
 def all_comments(columns: Sequence[SiltColumn]) -> dict[str, str | None]:
     """Returns the comments of all columns and of their nested fields, by name or dotted path."""
-    inner = {path: text for each in columns for path, text in each.field_comments.items()}
+    inner = {field.column: field.comment for each in columns for field in each.fields}
     return {**inner, **{each.name: each.comment for each in columns}}
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("Silt")
 
+_SCHEMA_CHANGES = ("added", "removed", "retyped", "added_fields", "removed_fields")
+
 
 class IncrementalMethods(metaclass=AdapterMeta):
     """The part of the adapter that builds the statements of incremental models."""
@@ -63,14 +65,19 @@ class IncrementalMethods(metaclass=AdapterMeta):
         strategies.check_strategy(strategy, model_context, self.config.project_name)
         return super().get_incremental_strategy_macro(model_context, strategy)  # type: ignore[misc]
 
-    @available.parse(lambda *_, **__: {"any": False, "added": [], "removed": [], "retyped": []})
+    @available.parse(lambda *_, **__: {"any": False} | {each: [] for each in _SCHEMA_CHANGES})
     def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
-        """Returns the query's differences from its table: `added`, `removed`, and `retyped` with the query's type."""
+        """Returns the query's differences from its table: `added`, `removed`, and `retyped` with the query's type.
+
+        `added_fields` and `removed_fields` are fields of structs that both have; their columns are also `retyped`.
+        """
         old, new = ({each.name.lower(): each for each in columns} for columns in (target, source))
         added = [each for name, each in new.items() if name not in old]
         removed = [each for name, each in old.items() if name not in new]
         retyped = [each for name, each in new.items() if name in old and each.dtype != old[name].dtype]
-        return {"any": bool(added or removed or retyped), "added": added, "removed": removed, "retyped": retyped}
+        fields = (_only_in(source, target), _only_in(target, source))
+        changes = zip(_SCHEMA_CHANGES, (added, removed, retyped, *fields), strict=True)
+        return {"any": bool(added or removed or retyped), **dict(changes)}
 
     @available.parse_none
     def check_first_columns(
@@ -209,3 +216,13 @@ class SnapshotMethods(metaclass=AdapterMeta):
         super().assert_valid_snapshot_target_given_strategy(  # type: ignore[misc]
             relation, names, strategy
         )
+
+
+def _only_in(columns: Sequence[SiltColumn], others: Sequence[SiltColumn]) -> list[SiltColumn]:
+    """Returns the fields that the other columns lack, of structs that the other columns have."""
+    own, theirs = (
+        {tuple(map(str.lower, field.path)): field for column in each for field in column.fields}
+        for each in (columns, others)
+    )
+    structs = {path[:-1] for path in theirs}
+    return [field for path, field in own.items() if path not in theirs and path[:-1] in structs]
