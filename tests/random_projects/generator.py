@@ -161,11 +161,7 @@ class Generator:
             node = self._incremental(node)
         if kind in ("table", "incremental"):
             node = replace(node, vectors=self._likely(0.5), properties=self._properties(), differs=self._likely(0.3))
-            if (
-                self._likely(0.15)
-                and node.strategy != "microbatch"
-                and ("delta.enableChangeDataFeed", "true") not in node.properties
-            ):
+            if self._likely(0.15) and node.strategy != "microbatch":
                 node = replace(node, purged=self._condition())
             if not node.partition_by and self._likely(0.15) and node.strategy != "insert_overwrite":
                 node = replace(node, partition_by=(self.chance.choice(("d", "k", "g")),))
@@ -211,7 +207,7 @@ class Generator:
 
     def _extras(self, probability: float) -> tuple[str, ...]:
         """Names of extras, each with a column of its own."""
-        by_column = {EXTRAS[name].column: name for name in EXTRAS if self._likely(probability)}
+        by_column = {EXTRAS[name].column.lower(): name for name in EXTRAS if self._likely(probability)}
         return tuple(by_column.values())
 
     def _condition(self) -> Condition:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
@@ -88,15 +96,74 @@ def test_rows_that_a_transaction_has_read_are_checked_if_it_only_optimizes_their
     assert shop.rows("select * from totals") == [("all", 30)]
 
 
-def test_a_table_that_records_its_changes_is_optimized_before_its_rows_change(shop: House) -> None:
+def test_a_table_that_records_its_changes_is_optimized_before_and_after_its_rows_change(shop: House) -> None:
     shop.sql("alter table orders set tblproperties ('delta.enableChangeDataFeed' = true)")
     with shop.warehouse.transaction() as together:
         together.sql("optimize orders")
         together.sql("update orders set amount = 11 where id = 1")
-        with pytest.raises(errors.UnsupportedStatementError, match="enableChangeDataFeed"):
-            together.sql("optimize orders")
+        together.sql("insert into orders select 4, 40 where false")
+        together.sql("optimize orders")
     feed = shop.rows("select _change_type, amount from table_changes('orders', 5)")
     assert feed == [("update_postimage", 11), ("update_preimage", 10)]
+
+
+STATEMENTS = (
+    "insert into orders values ({0}, {1})",
+    "insert into orders values ({0}, {1}), ({1}, {0})",
+    "update orders set amount = amount + 1 where id = {0}",
+    "update orders set id = {1} where id = {0}",
+    "delete from orders where id = {0}",
+    "insert into orders replace where id = {0} values ({0}, {1})",
+    "merge into orders using (select {0} as id, {1} as amount) s on orders.id = s.id "
+    "when matched then update set * when not matched then insert *",
+    "optimize orders",
+)
+
+
+@pytest.mark.in_folders("delta-rs reads a copy: it finds no changes in a folder whose name has a `%`")
+@pytest.mark.parametrize("seed", range(4))
+def test_the_changes_of_several_statements_lead_from_a_version_to_the_next(
+    house: House, seed: int, tmp_path: Path
+) -> None:
+    chance, shop = random.Random(seed), house
+    vectors, tracked = (str(chance.random() < 0.5).lower() for _ in range(2))
+    shop.sql(
+        "create table orders (id int, amount int) tblproperties ('delta.enableChangeDataFeed' = true, "
+        f"'delta.enableDeletionVectors' = {vectors}, 'delta.enableRowTracking' = {tracked})"
+    )
+    shop.sql("insert into orders values (1, 10), (2, 20)")
+    shop.sql("insert into orders values (3, 30), (3, 30)")
+    before = Counter(shop.rows("select * from orders"))
+    base = shop.log("orders").snapshot().version
+    with shop.warehouse.transaction() as together:
+        for _ in range(chance.randint(2, 5)):
+            together.sql(chance.choice(STATEMENTS).format(chance.randint(1, 4), chance.randint(1, 4)))
+    assert shop.log("orders").snapshot().version <= base + 1
+    after = Counter(shop.rows("select * from orders"))
+    if shop.log("orders").snapshot().version > base:
+        feed = shop.rows(f"select id, amount, _change_type from table_changes('orders', {base + 1})")
+        assert net(feed) == difference(before, after)
+        if vectors == "false":  # delta-rs does not read the changes of tables with deletion vectors
+            copied = shutil.copytree(shop.root / "main" / "orders", tmp_path / "orders")
+            recorded = pa.table(DeltaTable(copied).load_cdf(base + 1).read_all())
+            rows = recorded.select(["id", "amount", "_change_type"]).to_pylist()
+            assert net(tuple(row.values()) for row in rows) == difference(before, after)
+    assert net(changes(shop, base)) == difference(before, after)
+
+
+def net(feed: Iterable[tuple[object, ...]]) -> dict[tuple[object, ...], int]:
+    """How often each row was inserted more often than deleted."""
+    found: Counter[tuple[object, ...]] = Counter()
+    for *row, kind in feed:
+        found[tuple(row)] += 1 if kind in ("insert", "update_postimage") else -1
+    return {row: count for row, count in found.items() if count}
+
+
+def difference(
+    before: Mapping[tuple[object, ...], int], after: Mapping[tuple[object, ...], int]
+) -> dict[tuple[object, ...], int]:
+    counts = {row: after.get(row, 0) - before.get(row, 0) for row in {*before, *after}}
+    return {row: count for row, count in counts.items() if count}
 
 
 def test_an_append_only_table_is_optimized_before_rows_are_added(shop: House) -> None:

@@ -17,7 +17,6 @@ from dbt.adapters.silt.engine.datasource.write_target import TargetTable
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import check_can_change
 from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
@@ -37,7 +36,6 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, check_voids
 from dbt.adapters.silt.engine.kernel.table.type_widening import is_widening
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 
 _REMEDY = "Write the rows with `Warehouse.write` or by SQL"
 _OF_COLUMNS = {
@@ -207,8 +205,6 @@ class Asked:
         snapshot = log.snapshot()
         metadata = snapshot.metadata
         check_writable(snapshot.protocol, log.name, metadata)
-        if isinstance(log, BranchLog):
-            check_can_change(log)
         _check_supported(metadata, log.name)
         _check_columns(snapshot.schema, columns, log.name)
         self._check_partitioning(snapshot)

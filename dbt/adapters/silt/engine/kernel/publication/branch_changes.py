@@ -65,8 +65,10 @@ class BranchChanges:
 def changes_on(log: BranchLog) -> BranchChanges | None:
     """Returns the net changes of a table on a branch, or None if the branch only reads it.
 
+    If several statements have changed rows, their change data files are left out: one of them may insert a row that
+    another deletes. Readers of changes then compare the files that the commit adds and removes.
+
     Raises:
-        UnsupportedStatementError: if a single commit cannot hold them; see `check_can_change`.
         CorruptLogError, StorageError: if the branch's log cannot be read.
     """
     commits = commits_on(log)
@@ -78,8 +80,8 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
         changes = Changes(changes.operation, metadata=changes.metadata)
     if base is not None:
         changes = _with_forgotten(changes, base)
-    if base is not None and changes.change_files and sum(commit.changes_rows for commit in commits) > 1:
-        raise _feed(log.name)
+    if sum(commit.changes_rows for commit in commits) > 1:
+        changes = replace(changes, change_files=())
     before = None if base is None else base.metadata
     extra = _commit_info(commits, changes, before)
     versions = _versions(commits, log.base_version, before)
@@ -121,37 +123,18 @@ def needed_files(log: BranchLog) -> set[str]:
     return found.union(named_files(log.snapshot().files), (decode_path(each.path) for each in changes))
 
 
-def check_can_change(log: BranchLog, moves_rows: bool = False) -> None:
-    """Checks that a statement may change the table on its branch, before it writes anything.
-
-    Args:
-        moves_rows: whether the statement only moves rows between files.
+def check_can_optimize(log: BranchLog) -> None:
+    """Checks that a statement may move the rows of the table on its branch to other files.
 
     Raises:
-        UnsupportedStatementError: if another statement has changed its rows, and the table records its changes, since a
-            version has one set of changes; or if it is append-only and its rows are to be moved.
+        UnsupportedStatementError: if the table is append-only, and a statement has added rows.
     """
-    if not any(commit.changes_rows for commit in commits_on(log)):
-        return
-    properties = log.snapshot().properties
-    if moves_rows and (properties.append_only or properties.enable_change_data_feed):
-        name = "delta.appendOnly" if properties.append_only else "delta.enableChangeDataFeed"
+    if log.snapshot().properties.append_only and any(commit.changes_rows for commit in commits_on(log)):
         raise UnsupportedStatementError(
-            f"it has the property `{name}`, so a transaction that has changed its rows cannot optimize it",
+            "it has the property `delta.appendOnly`, so a transaction that has changed its rows cannot optimize it",
             table=log.name,
             remedy="Optimize it before its rows change, or outside of the transaction",
         )
-    if properties.enable_change_data_feed:
-        raise _feed(log.name)
-
-
-def _feed(table: str) -> UnsupportedStatementError:
-    return UnsupportedStatementError(
-        "it records its changes (`delta.enableChangeDataFeed`), so only one statement of a transaction can change its "
-        "rows",
-        table=table,
-        remedy="Combine the statements, for example in a MERGE, or run them outside of the transaction",
-    )
 
 
 def _with_forgotten(changes: Changes, base: Snapshot) -> Changes:

@@ -10,7 +10,7 @@ from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, normalize
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_change
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_optimize
 from dbt.adapters.silt.engine.kernel.publication.publish import Txn
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.sql import ast
@@ -196,7 +196,8 @@ class SessionTransaction:
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
         if not isinstance(log, BranchLog):
             raise _not_of_database(name)
-        check_can_change(log, moves_rows=isinstance(statement, ast.Optimize))
+        if isinstance(statement, ast.Optimize):
+            check_can_optimize(log)
         return log
 
     def _check_schema(self, statement: ast.DropSchema, namespace: Namespace) -> None:
@@ -215,18 +216,11 @@ class SessionTransaction:
         return found
 
     def _changed_table(self, statement: Statement, name: RelationName) -> BranchLog | None:
-        """Returns the table that the statement drops, or None if it changes no table that exists outside.
-
-        Raises:
-            UnsupportedStatementError: if a table that was dropped cannot be created again.
-        """
+        """Returns the table that the statement drops, or None if it changes no table that exists outside."""
         entry = self.catalog.find(name)
         if isinstance(statement, ast.DropTable) and entry is not None and entry.kind is RelationKind.TABLE:
             log = self.catalog.table(name)
             return log if isinstance(log, BranchLog) else None
-        dropped = self.catalog.dropped_table(name)
-        if isinstance(statement, (ast.MakesTable, ast.WriteRows)) and isinstance(dropped, BranchLog):
-            check_can_change(dropped)
         return None
 
     def holds(self, log: BranchLog) -> bool:
