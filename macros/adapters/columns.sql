@@ -25,6 +25,29 @@
 {%- endmacro %}
 
 
+{% macro silt__get_empty_schema_sql(columns) -%}
+  {{ return(default__get_empty_schema_sql(silt_with_quotes(columns))) }}
+{%- endmacro %}
+
+
+{% macro silt__get_column_names() -%}
+  {%- for column in silt_with_quotes(model['columns']).values() -%}
+    {{ adapter.quote(column['name']) if column['quote'] else column['name'] }}{{ ', ' if not loop.last }}
+  {%- endfor -%}
+{%- endmacro %}
+
+
+{#-- Returns the columns of a contract with `quote: true` for each name that SQL needs in quotes. --#}
+{% macro silt_with_quotes(columns) -%}
+  {%- set found = {} -%}
+  {%- for key, column in columns.items() -%}
+    {%- set is_plain = modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', column['name']) -%}
+    {%- do found.update({key: dict(column, quote=column.get('quote') or not is_plain)}) -%}
+  {%- endfor -%}
+  {{ return(found) }}
+{%- endmacro %}
+
+
 {#-- Column names in a contract are case-insensitive, as in Spark. --#}
 {% macro silt__format_column(column) -%}
   {%- set name = column.name | lower -%}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
@@ -113,7 +113,7 @@ class Oracle:
         led_to = failed.union(*(self._reached(name, lambda each: self.nodes[each].inputs) for name in failed))
         self._again = set()
         for node in nodes:
-            if any(ends.get(name, SUCCESS) != SUCCESS for name in self._above(node)):
+            if any(ends.get(name, SUCCESS) != SUCCESS for name in self._above(node, nodes)):
                 ends[node.name] = SKIPPED
                 continue
             ends[node.name] = SUCCESS if node.name in tested_again else self._end(node, step, node.name in led_to)
@@ -153,12 +153,12 @@ class Oracle:
                     left.append(each)
         return found
 
-    def _above(self, node: Node) -> Iterator[str]:
-        """The nodes whose failure skips this one: its inputs, and those of its ephemeral inputs."""
+    def _above(self, node: Node, run: Sequence[Node]) -> Iterator[str]:
+        """The nodes whose failure skips this one: its inputs, and those of inputs that are ephemeral or do not run."""
         for name in node.inputs:
             yield name
-            if self.nodes[name].kind == "ephemeral":
-                yield from self._above(self.nodes[name])
+            if self.nodes[name].kind == "ephemeral" or self.nodes[name] not in run:
+                yield from self._above(self.nodes[name], run)
 
     def _failed_tests(self, node: Node) -> bool:
         if not node.tests:
@@ -305,7 +305,8 @@ class Oracle:
             _check_replacement(node, self.relations.get(node.name), columns)
         else:
             assert strategy is not None
-            columns = strategies.columns_after(node, old.columns, columns)
+            rows = new = [strategies.spelled(row, old.columns) for row in new]
+            columns = strategies.columns_after(node, old.columns, strategies.spelled(columns, old.columns))
             held = [{name: strategies.fit(row.get(name), kind) for name, kind in columns.items()} for row in old.rows]
             known = [_known(row, columns) for row in new]
             rows = strategy(node, held, known)
@@ -341,9 +342,9 @@ class Oracle:
 
     def _snapshot(self, node: Node, step: Step) -> None:
         (name,) = node.inputs
-        rows = self.contents(name)
-        columns = self.relations[name].columns
         old = self.relations.get(node.name, Relation({}))
+        rows = [strategies.spelled(row, old.columns) for row in self.contents(name)]
+        columns = strategies.spelled(self.relations[name].columns, old.columns)
         if any(old.columns.get(column, kind) != kind for column, kind in columns.items()):
             raise Undecided(f"a column of the snapshot {node.name} has another type")
         left_out = set() if node.deletes == "new_record" else {strategies.DELETED}

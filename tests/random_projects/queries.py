@@ -22,12 +22,15 @@ class Extra:
 
     @property
     def selected(self) -> str:
-        return f"{self.sql} as {self.column}"
+        return f"{self.sql} as `{self.column.replace('`', '``')}`"
 
 
 EXTRAS: Final = {
     "e1": Extra("e1", "int", "cast(k as int)", lambda row: row["k"]),
     "wide e1": Extra("e1", "bigint", "k", lambda row: row["k"]),
+    "E1": Extra("E1", "int", "cast(k as int)", lambda row: row["k"]),
+    "order": Extra("order", "bigint", "k", lambda row: row["k"]),
+    "odd": Extra("Größe.`cm`", "string", "g", lambda row: row["g"]),
     "e2": Extra("e2", "string", "concat(g, '-', cast(k as string))", lambda row: _joined(row["g"], row["k"])),
     "e3": Extra("e3", "decimal(12,2)", "cast(n * 2 as decimal(12,2))", lambda row: _doubled(row["n"])),
     "s of a": Extra("s", "struct<a:bigint>", "named_struct('a', k)", lambda row: {"a": row["k"]}),
@@ -38,7 +41,7 @@ EXTRAS: Final = {
         "s", "struct<c:date,a:bigint>", "named_struct('c', d, 'a', k)", lambda row: {"c": row["d"], "a": row["k"]}
     ),
 }
-"""The further columns by name; some have the same name in the table, and different types."""
+"""The further columns by name; some have the same name in the table, or in other letters, and different types."""
 
 Rows = Sequence[Row]
 

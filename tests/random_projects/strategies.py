@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tests.random_projects.project import Node
 from tests.random_projects.values import Row, as_key, key_of
 
 Rows = Sequence[Row]
+T = TypeVar("T")
 
 
 class Undecided(Exception):
@@ -118,6 +119,12 @@ def replace_window(table: Rows, new: Rows, start: datetime) -> list[Row]:
     if not all(map(is_inside, new)):
         raise Refused("a row outside of the window")
     return [*(row for row in table if not is_inside(row)), *new]
+
+
+def spelled(row: Mapping[str, T], columns: Iterable[str]) -> dict[str, T]:
+    """Returns a row, or types by column, with the names of a table's columns, which may be in other letters."""
+    names = {name.lower(): name for name in columns}
+    return {names.get(name.lower(), name): value for name, value in row.items()}
 
 
 def columns_after(node: Node, table: dict[str, str], query: dict[str, str]) -> dict[str, str]:

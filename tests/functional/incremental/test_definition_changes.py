@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from dbt.tests.util import run_dbt, write_file
@@ -99,3 +99,30 @@ class TestChangesOfTheDefinition:
         assert "wide" not in table(project, "grown").properties.constraints
         run_dbt(arguments)
         assert table(project, "grown").properties.constraints["wide"] == "size is null or size > 0"
+
+
+class TestNamesInAContract:
+    KINDS: ClassVar = {
+        "as_table": "materialized='table'",
+        "as_view": "materialized='view'",
+        "as_incremental": "materialized='incremental', unique_key='Größe', on_schema_change='append_new_columns'",
+    }
+    QUERY = "select 1 as `Größe`, 'x' as `a.b`, 2 as `select`, 3 as `b``t`"
+    COLUMNS = "{name: Größe, data_type: int}, {name: a.b, data_type: string}, {name: select, data_type: int}"
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        columns = f"[{self.COLUMNS}, {{name: 'b`t', data_type: int, constraints: [{{type: not_null}}]}}]"
+        described = "".join(
+            f"\n  - name: {name}\n    config: {{contract: {{enforced: true}}}}\n    columns: {columns}"
+            for name in self.KINDS
+        )
+        texts = {f"{name}.sql": f"{{{{ config({config}) }}}} {self.QUERY}" for name, config in self.KINDS.items()}
+        return {**texts, "schema.yml": f"models:{described}\n"}
+
+    def test_may_be_any_that_a_column_may_have(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["run"])
+        for name in self.KINDS:
+            found = project.run_sql(f"select * from {project.test_schema}.{name}", fetch="all")
+            assert [tuple(row) for row in found] == [(1, "x", 2, 3)]
