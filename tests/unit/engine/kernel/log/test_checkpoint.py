@@ -316,6 +316,39 @@ def test_a_json_checkpoint_with_embedded_files_is_read() -> None:
     assert log.tombstones(check(log))["path"].to_pylist() == ["gone"]
 
 
+def put_json_checkpoint(log: DeltaLog, *more: dict[str, object]) -> None:
+    """Writes a checkpoint of an empty table, with more actions."""
+    lines = [{"protocol": PROTOCOL.to_json()}, {"metaData": METADATA.to_json()}, *more]
+    log.store.put(f"{LOG}/{10:020d}.checkpoint.{UUID}.json", "\n".join(map(json.dumps, lines)).encode())
+
+
+def test_a_domain_that_a_checkpoint_lists_as_removed_is_removed() -> None:
+    log = foreign_table()
+    kept, gone = ({"domain": name, "configuration": "{}", "removed": name == "gone"} for name in ("kept", "gone"))
+    put_json_checkpoint(log, {"domainMetadata": kept}, {"domainMetadata": gone})
+    assert list(log.snapshot().domains) == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ({"protocol": PROTOCOL.to_json()}, "it has 2 `protocol` actions instead of one"),
+        ({"metaData": METADATA.to_json()}, "it has 2 `metaData` actions instead of one"),
+        ({"sidecar": {"path": "../other.parquet"}}, "is not in _delta_log/_sidecars"),
+        ({"sidecar": {"path": "%2E%2E/other.parquet"}}, "is not in _delta_log/_sidecars"),
+        ({"sidecar": {"path": "/other.parquet"}}, "is not in _delta_log/_sidecars"),
+        ({"sidecar": {"path": "s3://bucket/other.parquet"}}, "is not in _delta_log/_sidecars"),
+        ({"txn": {"appId": "app"}}, "cannot be read"),
+    ],
+)
+def test_a_checkpoint_with_a_damaged_action_is_named(action: dict[str, object], said: str) -> None:
+    log = foreign_table()
+    put_json_checkpoint(log, action)
+    with pytest.raises(CorruptCheckpointError, match=r"checkpoint.*\.json cannot be read") as caught:
+        log.snapshot()
+    assert said in str(caught.value)
+
+
 @pytest.mark.parametrize("name", [f"{10:020d}.checkpoint.{UUID}.parquet", f"{10:020d}.checkpoint.parquet"])
 def test_a_parquet_checkpoint_with_sidecars_is_read(name: str) -> None:
     log = foreign_table()
