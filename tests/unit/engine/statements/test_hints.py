@@ -52,6 +52,17 @@ pytestmark = pytest.mark.connect(gate=True)
         ("selct id from main.t", "Did you mean `select`?"),
         ("selct 1", "Did you mean `select` instead of `selct`?"),
         ("select id from main.tt", "Did you mean `main.t`?"),
+        ("insert into main.t values (1, null) on conflict do nothing", "Write `merge into t using s on t.key = s.key"),
+        ("select * from main.t for update", "a statement that conflicts with another statement is run again"),
+        ("msck repair table main.t", "the table's log lists the files of all partitions"),
+        ("alter table main.t recover partitions", "the table's log lists the files of all partitions"),
+        ("alter table main.t add if not exists partition (id = 1)", "a partition exists if the table has rows"),
+        ("alter table main.t add (b int, c)", "Write `add column name type`"),
+        ("alter table main.t drop if exists partition (id = 1)", "Write `delete from t where column = value`"),
+        ("alter table main.t partition (id = 1) rename to partition (id = 2)", "Change the rows: write `update t set"),
+        ("alter table main.t set location '/tmp'", "write `create table new_name deep clone t`"),
+        ("upsert into main.t values (1, null)", "Write `merge into t using s on t.key = s.key"),
+        ("load data inpath 'x' into table main.t", "from read_files(...)"),
     ],
 )
 def test_a_mistake_is_refused_with_its_remedy(house: House, text: str, said: str) -> None:

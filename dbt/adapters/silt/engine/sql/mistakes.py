@@ -13,6 +13,13 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, Token, tokenize
 _NUMBER: Final = "<number>"
 _TIME_TRAVEL: Final = "In Spark, write `t timestamp as of '2026-01-31 10:00:00'`, or `t version as of 1`"
 _NO_INDEX: Final = "Leave it out: queries skip files by their statistics, and `optimize ... zorder by` orders the rows"
+_NO_REPAIR: Final = "Leave it out: the table's log lists the files of all partitions"
+_NO_NEW_PARTITION: Final = "Leave it out: a partition exists if the table has rows with its values"
+_NO_VARIABLES: Final = "Write the value in the statement; in dbt, use `var`"
+_DELETE: Final = "Write `delete from t where column = value`"
+_MERGE: Final = (
+    "Write `merge into t using s on t.key = s.key when matched then update set * when not matched then insert *`"
+)
 _NO_GRANTS: Final = "Leave it out: everyone who can read the warehouse's folder or bucket can read the table"
 _ELSEWHERE: Final[Mapping[tuple[str, ...], str]] = {
     ("*", "EXCLUDE"): "In Spark, write `* except (...)`",
@@ -41,6 +48,9 @@ _ELSEWHERE: Final[Mapping[tuple[str, ...], str]] = {
     ("WITH", "TIME", "ZONE"): "In Spark, the type is `timestamp`",
     ("AT", "TIME", "ZONE"): "In Spark, write `convert_timezone('from zone', 'to zone', t)`",
     ("SIMILAR", "TO"): "In Spark, write `rlike`",
+    ("ON", "CONFLICT"): _MERGE,
+    ("ON", "DUPLICATE", "KEY"): _MERGE,
+    ("FOR", "UPDATE"): "Leave it out: a statement that conflicts with another statement is run again",
     ("SAFE_CAST", "("): "In Spark, write `try_cast(x as type)`",
 }
 """The remedies for the syntax of other platforms, which Spark cannot parse, by the words that begin it."""
@@ -204,31 +214,55 @@ _STATEMENTS: Final[Mapping[tuple[str, ...], str]] = {
     ("GRANT",): _NO_GRANTS,
     ("REVOKE",): _NO_GRANTS,
     ("SHOW", "GRANTS"): _NO_GRANTS,
+    ("MSCK",): _NO_REPAIR,
+    ("REPAIR",): _NO_REPAIR,
+    ("LOAD", "DATA"): "Write `insert into ... select ... from read_files(...)`",
+    ("REPLACE", "INTO"): _MERGE,
+    ("UPSERT",): _MERGE,
+    ("LOCK",): "Leave it out: a statement that conflicts with another statement is run again",
+    ("DECLARE",): _NO_VARIABLES,
+    ("SET", "VAR"): _NO_VARIABLES,
+    ("SET", "VARIABLE"): _NO_VARIABLES,
 }
 """The remedies for statements of other platforms, by the words that begin them."""
 
-_CLAUSES: Final[Mapping[str, str]] = {
-    "ADD": "Write `add column name type`",
-    "MODIFY": "Write `alter column name type new_type`",
-    "SWAP": "Write `create or replace table ... as select ...`, which replaces a table at one moment",
-    "TEMPORARY": "Write `create temporary view`",
+_CLAUSES: Final[Mapping[tuple[str, ...], str]] = {
+    ("ADD", "PARTITION"): _NO_NEW_PARTITION,
+    ("ADD", "IF", "NOT", "EXISTS", "PARTITION"): _NO_NEW_PARTITION,
+    ("ADD",): "Write `add column name type`",
+    ("DROP", "PARTITION"): _DELETE,
+    ("DROP", "IF", "EXISTS", "PARTITION"): _DELETE,
+    ("PARTITION",): "Change the rows: write `update t set column = new_value where column = value`",
+    ("RECOVER",): _NO_REPAIR,
+    ("MODIFY",): "Write `alter column name type new_type`",
+    ("REPLACE", "COLUMNS"): "Write `create or replace table`, or drop and add columns",
+    ("SET", "LOCATION"): "Copy the table: write `create table new_name deep clone t`",
+    ("SET", "SERDEPROPERTIES"): "Leave it out: the format of a table is Delta",
+    ("SET", "FILEFORMAT"): "Leave it out: the format of a table is Delta",
+    ("SWAP",): "Write `create or replace table ... as select ...`, which replaces a table at one moment",
+    ("TEMPORARY",): "Write `create temporary view`",
 }
-"""The remedies for clauses that a statement does not have here, by their first word."""
+"""The remedies for clauses that a statement does not have here, by their first words; longer beginnings come first."""
 
 
 def statement_remedy(sql: str) -> str | None:
     """Returns the remedy for a statement that is not supported, if the statement or its first word is known."""
-    words = [word.upper() for word in sql.split()]
-    for beginning, what in _STATEMENTS.items():
-        if tuple(words[: len(beginning)]) == beginning:
-            return what
-    meant = near_beginning(words[0])
-    return None if meant in (None, words[0].lower()) else f"Did you mean `{meant}`?"
+    found = _by_beginning(_STATEMENTS, sql)
+    if found is not None:
+        return found
+    first = sql.split()[0].lower()
+    meant = near_beginning(first)
+    return None if meant in (None, first) else f"Did you mean `{meant}`?"
 
 
 def clause_remedy(clause: str) -> str:
     """Returns the remedy for a clause that is not supported."""
-    return _CLAUSES.get(clause.split()[0].upper(), "Leave it out")
+    return _by_beginning(_CLAUSES, clause) or "Leave it out"
+
+
+def _by_beginning(remedies: Mapping[tuple[str, ...], str], text: str) -> str | None:
+    words = tuple(text.upper().split())
+    return next((what for beginning, what in remedies.items() if words[: len(beginning)] == beginning), None)
 
 
 def alias_remedy(sql: str, name: str) -> str | None:
