@@ -129,6 +129,16 @@ def test_views_show_the_current_rows_of_their_tables(orders: House) -> None:
     )
 
 
+def test_table_and_a_name_is_a_query(orders: House) -> None:
+    orders.sql("create view cheap as select id from orders where amount < 5")
+    every, cheap = orders.rows("select id from orders"), orders.rows("select * from cheap")
+    assert orders.rows("table cheap order by cheap.id") == orders.rows("select * from (table cheap)") == cheap
+    assert orders.rows("table orders |> select id |> union all table cheap") == sorted([*every, *cheap])
+    orders.sql("create table kept changed keys (id) as table orders")
+    orders.sql("insert into kept by name replace changed keys (id) table orders")
+    assert orders.rows("table kept") == orders.rows("table orders")
+
+
 def test_tables_can_be_joined_with_tables_of_spark(orders: House) -> None:
     orders.warehouse.spark.range(2, 9).createOrReplaceTempView("numbers")
     query = "with big as (select * from orders where id > 1) select n.id from numbers n join big using (id)"

@@ -131,10 +131,12 @@ def _alias(reference: Reference, names: Mapping[str, int]) -> str:
 def _reference_edits(
     reference: Reference, replacements: Mapping[Reference, Replacement], aliases: Mapping[Reference, str]
 ) -> list[Edit]:
-    sql = replacements[reference].sql
+    sql, alias = replacements[reference].sql, f" AS {quote(aliases[reference])}"
+    if reference.query_at is not None:
+        # TABLE accepts a name only, and no parentheses around it in a FROM.
+        return [Edit(reference.query_at, reference.end, f"SELECT * FROM {sql}{alias}")]
     if reference.alias is not None or reference.alias_at is None:
         return [Edit(reference.start, reference.end, sql)]
-    alias = f" AS {quote(aliases[reference])}"
     if reference.alias_at == reference.end:
         return [Edit(reference.start, reference.end, sql + alias)]
     return [Edit(reference.start, reference.end, sql), Edit(reference.alias_at, reference.alias_at, alias)]

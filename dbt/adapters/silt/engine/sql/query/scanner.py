@@ -140,7 +140,7 @@ class _Scanner:
                 at += 1
                 body = _Body(at, Scope(body.scope.parent))
             elif word == "TABLE" and body.state is _State.START:
-                at, body.state = self._table(at + 1, ctes, body.scope, None), _State.EXPRESSION
+                at, body.state = self._table(at + 1, ctes, body.scope, None, tokens[at].start), _State.EXPRESSION
             else:
                 at = self._step(at, body)
         self._end(at, body)
@@ -194,7 +194,9 @@ class _Scanner:
             return at if tokens[at].word == ")" or tokens[at].kind is Kind.END else at + 1
         return self._table(at, ctes, scope, scope)
 
-    def _table(self, at: int, ctes: frozenset[str], scope: Scope, alias_scope: Scope | None) -> int:
+    def _table(
+        self, at: int, ctes: frozenset[str], scope: Scope, alias_scope: Scope | None, query_at: int | None = None
+    ) -> int:
         """Scans a table's name or a function's call; `alias_scope` is None if no alias is possible."""
         tokens = self.tokens
         if tokens[at].word == "IDENTIFIER" and tokens[at + 1].word == "(":
@@ -218,7 +220,7 @@ class _Scanner:
             at, alias = self._alias(after_sample(tokens, at), scope)
             scope.names.add((alias or parts[0]).lower())
             return at
-        return self._reference(first, at, parts, scope, alias_scope is not None)
+        return self._reference(first, at, parts, scope, alias_scope is not None, query_at)
 
     def _call(self, first: int, scope: Scope) -> int:
         """Scans a call of a table function that this engine itself answers."""
@@ -236,7 +238,9 @@ class _Scanner:
         scope.names.add((alias or call.name[-1]).lower())
         return at
 
-    def _reference(self, first: int, at: int, parts: Name, scope: Scope, may_have_alias: bool) -> int:
+    def _reference(
+        self, first: int, at: int, parts: Name, scope: Scope, may_have_alias: bool, query_at: int | None
+    ) -> int:
         """Records the reference whose name has been read."""
         tokens = self.tokens
         parts, version, timestamp, at = travelled(self.text, tokens, parts, at)
@@ -251,7 +255,9 @@ class _Scanner:
             at = after_sample(tokens, at)
             alias_at = tokens[at - 1].end
             at, alias = self._alias(at, scope)
-        reference = Reference(parts, tokens[first].start, end, alias, alias_at, version, timestamp, options)
+        reference = Reference(
+            parts, tokens[first].start, end, alias, alias_at, version, timestamp, options, query_at=query_at
+        )
         self.scopes[reference] = scope
         scope.references.append(reference)
         scope.names.add((alias or parts[-1]).lower())

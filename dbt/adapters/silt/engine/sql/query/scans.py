@@ -18,7 +18,8 @@ class Reference:
     `text[start:end]` is its name with time travel and WITH (options). `alias_at` is the position for an alias, after a
     TABLESAMPLE; None if no alias is possible. `version` and `timestamp` are SQL. For a call of a table function,
     `changes` are the bounds of `table_changes`, which reads the recorded changes of the table's versions, `difference`
-    has the options of `silt_changes`, and `files` is a call of `read_files`.
+    has the options of `silt_changes`, and `files` is a call of `read_files`. `query_at` is the position of TABLE if the
+    query is TABLE and this name.
     """
 
     parts: Name
@@ -32,6 +33,7 @@ class Reference:
     changes: tuple[str, ...] | None = None
     difference: DifferenceCall | None = None
     files: FilesCall | None = None
+    query_at: int | None = None
 
     @property
     def reads_changes(self) -> bool:
