@@ -26,25 +26,14 @@
 
 
 {% macro silt__get_empty_schema_sql(columns) -%}
-  {{ return(default__get_empty_schema_sql(silt_with_quotes(columns))) }}
+  {{ return(default__get_empty_schema_sql(adapter.with_quotes(columns))) }}
 {%- endmacro %}
 
 
 {% macro silt__get_column_names() -%}
-  {%- for column in silt_with_quotes(model['columns']).values() -%}
+  {%- for column in adapter.with_quotes(model['columns']).values() -%}
     {{ adapter.quote(column['name']) if column['quote'] else column['name'] }}{{ ', ' if not loop.last }}
   {%- endfor -%}
-{%- endmacro %}
-
-
-{#-- Returns the columns of a contract with `quote: true` for each name that SQL needs in quotes. --#}
-{% macro silt_with_quotes(columns) -%}
-  {%- set found = {} -%}
-  {%- for key, column in columns.items() -%}
-    {%- set is_plain = modules.re.fullmatch('[A-Za-z_][A-Za-z0-9_]*', column['name']) -%}
-    {%- do found.update({key: dict(column, quote=column.get('quote') or not is_plain)}) -%}
-  {%- endfor -%}
-  {{ return(found) }}
 {%- endmacro %}
 
 

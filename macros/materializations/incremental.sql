@@ -129,9 +129,9 @@
     {%- do silt_fail_on_schema_change(changes, target_relation) -%}
   {%- elif on_schema_change == 'sync_all_columns' -%}
     {#-- Spark has no cast that drops the fields of a struct. --#}
-    {%- set fields = changes['added_fields'], changes['removed_fields'] -%}
-    {%- do silt__alter_relation_add_remove_columns(target_relation, fields[0], changes['removed'] + fields[1]) -%}
-    {%- if fields[0] or fields[1] -%}
+    {%- set new, gone = changes['added_fields'], changes['removed_fields'] -%}
+    {%- do silt__alter_relation_add_remove_columns(target_relation, new, changes['removed'] + gone) -%}
+    {%- if new or gone -%}
       {%- do changes.update(adapter.schema_changes(source_columns, adapter.get_columns_in_relation(target_relation))) -%}
     {%- endif -%}
     {%- for column in changes['retyped'] -%}

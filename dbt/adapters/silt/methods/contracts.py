@@ -14,6 +14,7 @@ from dbt_common.events.functions import warn_or_error
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.contracts import (
     Documented,
@@ -83,6 +84,14 @@ class ContractMethods(metaclass=AdapterMeta):
         with self.connections.exception_handler(f"read the contract of {model['name']}"):
             _ = self.connections.handle.session  # starts the Spark that parses the types
             check_contract(model["columns"], lambda text: _type_remedy(rename(text)))
+
+    @available
+    def with_quotes(self, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Returns the columns of a contract with `quote: true` for each name that SQL needs in quotes."""
+        return {
+            key: {**column, "quote": column.get("quote") or quote_if_needed(column["name"]) != column["name"]}
+            for key, column in columns.items()
+        }
 
     @available.parse(lambda *_, **__: [])
     def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:

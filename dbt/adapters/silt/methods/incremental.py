@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("Silt")
 
-_SCHEMA_CHANGES = ("added", "removed", "retyped", "added_fields", "removed_fields")
-
 
 class IncrementalMethods(metaclass=AdapterMeta):
     """The part of the adapter that builds the statements of incremental models."""
@@ -65,7 +63,16 @@ class IncrementalMethods(metaclass=AdapterMeta):
         strategies.check_strategy(strategy, model_context, self.config.project_name)
         return super().get_incremental_strategy_macro(model_context, strategy)  # type: ignore[misc]
 
-    @available.parse(lambda *_, **__: {"any": False} | {each: [] for each in _SCHEMA_CHANGES})
+    @available.parse(
+        lambda *_, **__: {
+            "any": False,
+            "added": [],
+            "removed": [],
+            "retyped": [],
+            "added_fields": [],
+            "removed_fields": [],
+        }
+    )
     def schema_changes(self, source: list[SiltColumn], target: list[SiltColumn]) -> dict[str, Any]:
         """Returns the query's differences from its table: `added`, `removed`, and `retyped` with the query's type.
 
@@ -75,9 +82,14 @@ class IncrementalMethods(metaclass=AdapterMeta):
         added = [each for name, each in new.items() if name not in old]
         removed = [each for name, each in old.items() if name not in new]
         retyped = [each for name, each in new.items() if name in old and each.dtype != old[name].dtype]
-        fields = (_only_in(source, target), _only_in(target, source))
-        changes = zip(_SCHEMA_CHANGES, (added, removed, retyped, *fields), strict=True)
-        return {"any": bool(added or removed or retyped), **dict(changes)}
+        return {
+            "any": bool(added or removed or retyped),
+            "added": added,
+            "removed": removed,
+            "retyped": retyped,
+            "added_fields": _only_in(source, target),
+            "removed_fields": _only_in(target, source),
+        }
 
     @available.parse_none
     def check_first_columns(
