@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.arrow.filters import outcomes
 from dbt.adapters.silt.engine.arrow.open_file import RowGroups, first_line, open_parquet, problems
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
 from dbt.adapters.silt.engine.arrow.types import arrow_type
-from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, CorruptLogError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.footer_check import field_id
 from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_be_wide_differences
@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField
 from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_type
-from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
+from dbt.adapters.silt.engine.kernel.table.value_order import not_a_value, value_order_of
 
 BATCH_ROWS: Final = 1 << 16
 """The greatest number of rows in a batch."""
@@ -248,9 +248,7 @@ def partition_value(text: str | None, field: StructField) -> pa.Scalar:
     try:
         return _typed(text, field.type, target)
     except (pa.ArrowException, ValueError) as error:
-        raise CorruptLogError(
-            f"`{text}` is not a value of the partition column `{field.name}` of type {field.type.sql_name}"
-        ) from error
+        raise not_a_value(text, field) from error
 
 
 def _typed(text: str, data_type: DataType, target: pa.DataType) -> pa.Scalar:

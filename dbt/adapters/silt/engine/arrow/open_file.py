@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.arrow.casts import position
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import file_guard, footers, stats_json
-from dbt.adapters.silt.engine.kernel.files.data_files import located
+from dbt.adapters.silt.engine.kernel.files.data_files import in_data_file, located
 from dbt.adapters.silt.engine.kernel.files.file_guard import Contradiction, Expected
 from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
@@ -67,7 +67,7 @@ def problems(scan: ArrowScan, file: AddFile) -> Iterator[None]:
     except (errors.TableDamagedError, errors.UnsupportedFeatureError) as error:
         if error.table is not None:
             raise
-        raise _of_file(error, name, scan) from error
+        raise in_data_file(error, name, scan.table, scan.version) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # a column's name may not be UTF-8
         if isinstance(error, OSError) and error.errno is not None:
             raise errors.StorageError(
@@ -111,17 +111,6 @@ def _check_rows(scan: ArrowScan, file: AddFile, rows: int, path: str) -> None:
     if said is not None and said != rows:
         problem = f"the data file {decode_path(file.path)} has {rows} rows, but the log says {said}"
         raise file_guard.changed(Contradiction(problem), path, scan.table, scan.version)
-
-
-def _of_file(error: errors.SiltError, name: str, scan: ArrowScan) -> errors.SiltError:
-    """Returns the error with the file, the table and the version; `it` in its message is the file."""
-    return type(error)(
-        f"the data file {name}: {error.problem}",
-        remedy=error.action,
-        table=scan.table,
-        version=scan.version,
-        details={**error.details, "path": name},
-    )
 
 
 def first_line(error: Exception) -> str:

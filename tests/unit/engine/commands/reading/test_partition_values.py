@@ -13,6 +13,7 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.reading.positions import FILE
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
@@ -100,3 +101,62 @@ def test_a_file_with_a_matching_partition_value_is_never_skipped(tables: Tables,
         assert matching <= not_skipped
     nulls = {encode_path(f"part {row['id']}%.parquet") for row in expected if row[f"p {name}"] is None}
     assert nulls <= set(skipping.prune(snapshot, IsNull(column))["path"].to_pylist())
+
+
+DAMAGED = {
+    "byte": "300",
+    "integer": "abc",
+    "long": "1.5",
+    "double": "x",
+    "decimal(10,2)": "-1.-50",
+    "boolean": "maybe",
+    "date": "2024-13-01",
+    "timestamp": "yesterday",
+    "timestamp_ntz": "12 o'clock",
+}
+
+
+def table_of(tables: Tables, name: str, text: str, files: int = 1) -> DeltaLog:
+    """Creates a table with a partition column `p`, whose last file has the given value."""
+    log = tables.log("theirs")
+    fields = (StructField("id", PrimitiveType("long")), StructField("p", kind(name)))
+    known = next(iter(VALUES[name]))
+    actions: list[Any] = [Protocol(3, 7, ("timestampNtz",), ("timestampNtz",))]
+    actions.append(Metadata("id", StructType(fields).to_json(), ("p",)))
+    for number in range(files):
+        file = pa.BufferOutputStream()
+        pq.write_table(pa.table({"id": pa.array([number], pa.int64())}), file)
+        log.store.put(f"{number}.parquet", file.getvalue().to_pybytes())
+        given = text if number == files - 1 else known
+        actions.append(AddFile(f"{number}.parquet", {"p": given}, file.getvalue().size, 0, stats='{"numRecords":1}'))
+    log.store.put_if_absent(commit_path(0), serialize(actions))
+    return log
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_string_that_is_no_value_of_the_column_is_not_read_as_null(tables: Tables, name: str, ansi: str) -> None:
+    log = table_of(tables, name, DAMAGED[name], files=2)
+    spark = tables.spark.newSession()
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    with pytest.raises(CorruptLogError) as raised:
+        scan.read(spark, log, log.snapshot()).collect()
+    said = str(raised.value)
+    assert "@v0: the data file 1.parquet: " in said
+    assert f"`{DAMAGED[name]}` is not a value of the partition column `p` of type {kind(name).sql_name}" in said
+    assert raised.value.table == log.name
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("date", "2024-1-2", date(2024, 1, 2)),
+        ("date", "2024-01-02 00:00:00", date(2024, 1, 2)),
+        ("double", "NaN", math.nan),
+        ("decimal(10,2)", "1.505", Decimal("1.51")),
+        ("boolean", "T", True),
+    ],
+)
+def test_a_string_that_only_spark_converts_is_read(tables: Tables, name: str, text: str, value: Any) -> None:
+    found = tables.read(table_of(tables, name, text)).first().p
+    assert found == value or (math.isnan(found) and math.isnan(value))

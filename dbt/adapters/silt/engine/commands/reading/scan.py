@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSIO
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.bounds import uncertain_floats
+from dbt.adapters.silt.engine.kernel.files.data_files import in_data_file
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -52,6 +53,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import is_void
 from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_type
+from dbt.adapters.silt.engine.kernel.table.value_order import not_a_value
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import keeps_row_ids, materialized_columns
 
 _MOST_LITERAL_GROUPS = 16
@@ -204,6 +206,7 @@ def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table, only:
     try:
         scan = replace(scan, known=_known(files))
         groups = _groups(scan, log, snapshot, files, only)
+        _check_values(scan, groups)
         parts = [_read_joined(scan, each) if _needs_join(scan, each) else _read_alike(scan, each) for each in groups]
     except (DataFileMissingError, DataFileChangedError) as error:
         raise commit_search.with_origin(log, snapshot, error) from error
@@ -287,6 +290,27 @@ def _grouped(
             )
         ]
     return [_Files(tuple(whole)), *groups] if whole else groups
+
+
+def _check_values(scan: _Scan, groups: Sequence[_Files]) -> None:
+    """Checks the partition values that the rows of files get from the log.
+
+    Raises:
+        CorruptLogError: if a string is not a value of the column's type.
+    """
+    columns = next((group.columns for group in groups if group.columns), ())
+    for position, name in enumerate(columns):
+        paths = {
+            values[position]: path
+            for group in groups
+            if group.columns
+            for path, values in zip(group.paths, group.values, strict=True)
+        }
+        member = scan.schema.require(name, scan.table)
+        wrong = partitions.unreadable(scan.spark, paths, member.type)
+        if wrong is not None:
+            path = decode_path(paths[wrong])
+            raise in_data_file(not_a_value(wrong, member), path, scan.table, scan.version)
 
 
 def _needs_join(scan: _Scan, files: _Files) -> bool:

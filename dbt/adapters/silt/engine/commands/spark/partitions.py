@@ -10,7 +10,7 @@ distinguish from null. Source: the Delta specification, section "Partition Value
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import reduce
@@ -18,7 +18,9 @@ from operator import or_
 from typing import Final
 from urllib.parse import unquote
 
-from pyspark.sql import Column
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
@@ -34,6 +36,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructField,
     StructType,
 )
+from dbt.adapters.silt.engine.kernel.table.value_order import value_order_of
 
 IN_FILE_TAG: Final = "SILT_PARTITION_COLUMNS_IN_FILE"
 """The tag of an `add` whose file contains the partition columns."""
@@ -51,6 +54,8 @@ _ESCAPED = "[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]"
 
 _YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
 """The first and the last microsecond of the years 1 to 9999, in UTC."""
+
+_WHOLE: Mapping[str, pa.DataType] = {"byte": pa.int8(), "short": pa.int16(), "integer": pa.int32()}
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _WITH_ZONE = "(Z|:[0-9.]+[+-][0-9:]+)$"
@@ -160,12 +165,41 @@ def values_of_folders(folders: Sequence[str], types: Mapping[str, DataType]) -> 
     return {name: log_value(text, types[name]) for name, text in zip(types, texts, strict=True)}
 
 
+def unreadable(spark: SparkSession, texts: Iterable[str | None], data_type: DataType) -> str | None:
+    """Finds a partition value of the log that is not a value of its column's type."""
+    unclear = _unclear(pa.array(sorted({text for text in texts if text}), pa.string()), data_type)
+    if not unclear:
+        return None
+    strings = spark.createDataFrame(pa.table({"text": unclear}))
+    wrong = strings.filter(typed(F.col("text"), data_type).isNull()).first()
+    return None if wrong is None else str(wrong.text)
+
+
+def _unclear(texts: pa.Array, data_type: DataType) -> pa.Array:
+    """Returns the strings that Spark may be unable to convert: it also accepts spellings that the kernel does not."""
+    order = value_order_of(data_type)
+    if order is None:
+        return texts.slice(0, 0)
+    forms = order.from_texts(texts)
+    stored = _WHOLE.get(getattr(data_type, "name", ""), forms.type)
+    if isinstance(data_type, DecimalType):
+        stored = pa.decimal128(data_type.precision, data_type.scale)
+    try:
+        forms.cast(stored)
+    except pa.ArrowInvalid:
+        return texts
+    return texts.filter(pc.is_null(forms))
+
+
 def typed(text: Column, data_type: DataType) -> Column:
-    """Converts partition values of the log to a column of their type; a timestamp without zone is in UTC."""
+    """Converts partition values of the log to a column of their type; `unreadable` values become null.
+
+    A timestamp without a zone is in UTC.
+    """
     given = F.when(text != "", text)
     if getattr(data_type, "name", "") == "timestamp":
         given = F.when(given.rlike(_WITH_ZONE), given).otherwise(F.concat(given, F.lit("Z")))
-    return given.cast(spark_type(data_type))
+    return given.try_cast(spark_type(data_type))
 
 
 def log_value(text: str, data_type: DataType) -> str | None:

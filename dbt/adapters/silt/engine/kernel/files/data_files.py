@@ -180,3 +180,18 @@ def copy(source: Store, name: str, target: Store, path: str) -> FileStatus:
     if status is None:
         raise errors.StorageError(f"the copy {target.root}/{path} disappeared after it was written")
     return status
+
+
+def in_data_file(error: errors.SiltError, name: str, table: str, version: int | None) -> errors.SiltError:
+    """Returns an error with the data file, the table and the version in which it was found.
+
+    Args:
+        name: the file's plain name.
+    """
+    return type(error)(
+        f"the data file {name}: {error.problem}",
+        remedy=error.action,
+        table=table,
+        version=version,
+        details={**error.details, "path": name},
+    )

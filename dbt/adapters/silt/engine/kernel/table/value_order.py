@@ -24,7 +24,8 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructField
 
 DECIMAL_FORM: Final = pa.decimal256(76, 38)
 
@@ -257,6 +258,14 @@ def value_order_of(column_type: DataType) -> ValueOrder | None:
     if isinstance(column_type, DecimalType):
         return Decimals(column_type.scale)
     return _VALUE_ORDERS.get(getattr(column_type, "name", ""))
+
+
+def not_a_value(text: str, field: StructField) -> CorruptLogError:
+    """Returns the error for a partition value of the log that is not a value of its column's type."""
+    return CorruptLogError(
+        f"`{text}` is not a value of the partition column `{field.name}` of type {field.type.sql_name}",
+        remedy="Restore the table to a version without that file",
+    )
 
 
 def _is_utf8(text: str) -> bool:
