@@ -111,8 +111,8 @@
 
 
 {#-- Applies `on_schema_change`. Returns the columns to write (`dest_columns`), and whether the statement itself adds missing
-     columns and fields of structs (`evolve`). Drops columns and changes types before the write, because no statement can do both;
-     this is harmless if the write then fails or is repeated. --#}
+     columns and fields of structs (`evolve`). Drops columns and changes types before the write, because no statement can do both, and
+     adds the columns that a merge does not write; this is harmless if the write then fails or is repeated. --#}
 {% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
   {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
   {%- set merges = (config.get('incremental_strategy') or 'merge') == 'merge' -%}
@@ -127,14 +127,18 @@
   {%- set changes = adapter.schema_changes(source_columns, target_columns) -%}
   {%- if on_schema_change == 'fail' and changes['any'] -%}
     {%- do silt_fail_on_schema_change(changes, target_relation) -%}
-  {%- elif on_schema_change == 'sync_all_columns' -%}
+  {%- elif on_schema_change != 'ignore' -%}
+    {%- set syncs = on_schema_change == 'sync_all_columns' -%}
+    {%- set added = changes['added'] + changes['added_fields'] -%}
+    {%- set unmerged = adapter.not_merged(model['config'], source_columns, added) if merges and added else [] -%}
     {#-- Spark has no cast that drops the fields of a struct. --#}
-    {%- set new, gone = changes['added_fields'], changes['removed_fields'] -%}
-    {%- do silt__alter_relation_add_remove_columns(target_relation, new, changes['removed'] + gone) -%}
+    {%- set new = (added | select('in', unmerged + changes['added_fields']) | list) if syncs else unmerged -%}
+    {%- set gone = changes['removed_fields'] if syncs else [] -%}
+    {%- do silt__alter_relation_add_remove_columns(target_relation, new, (changes['removed'] if syncs else []) + gone) -%}
     {%- if new or gone -%}
       {%- do changes.update(adapter.schema_changes(source_columns, adapter.get_columns_in_relation(target_relation))) -%}
     {%- endif -%}
-    {%- for column in changes['retyped'] -%}
+    {%- for column in changes['retyped'] if syncs -%}
       {%- do alter_column_type(target_relation, column.name, column.data_type) -%}
     {%- endfor -%}
   {%- endif -%}

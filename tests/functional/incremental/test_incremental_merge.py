@@ -341,3 +341,42 @@ class TestAConfigurationThatCannotBeUsed:
         assert 'twice "id"' in output
         for name in ("unknown_column", "failing"):
             assert found(project, name) == [(1, "one", 10), (2, "two", 20), (None, "none", 0)]
+
+
+NEW_ITEM = "select *, 'n' as extra, named_struct('a', 1, 'b', 2) as pair from (" + NEW + ")"
+
+
+class TestColumnsThatAMergeDoesNotWrite:
+    """Neither an insert nor an update writes the new columns: the table gets them nevertheless, with nulls."""
+
+    CONFIGS: ClassVar = {
+        "updated": "merge_update_columns=['size'], skip_not_matched_step=true",
+        "excluded": "merge_exclude_columns=['extra', 'pair'], skip_not_matched_step='true'",
+        "by_clause": "merge_clauses={'when_matched': [{'action': 'update', 'mode': 'explicit', "
+        "'update': {'include': ['size']}}], 'when_not_matched': [{'action': 'do_nothing'}]}",
+    }
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            f"{name}_{change}.sql": Case(
+                f"unique_key='id', {config}, on_schema_change='{change}'",
+                [],
+                old=f"select *, named_struct('a', 1) as pair from ({OLD})",
+                new=NEW_ITEM,
+            ).model
+            for name, config in self.CONFIGS.items()
+            for change in ("append_new_columns", "sync_all_columns")
+        }
+
+    def test_are_added(self, project: Any) -> None:
+        run_dbt(["run"])
+        run_dbt(["run"])
+        for name in self.CONFIGS:
+            for change in ("append_new_columns", "sync_all_columns"):
+                table = f"{project.database}.{project.test_schema}.{name}_{change}"
+                rows = project.run_sql(f"select id, size, extra, pair.b from {table}", fetch="all")
+                one, *others = sorted(map(tuple, rows), key=repr)
+                assert one == (1, 10, None, None), table
+                assert {row[2:] for row in others} == {(None, None)}, table
+                assert (2, 21) in {row[:2] for row in others}, table

@@ -29,6 +29,7 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     WhenClause,
     is_by_position,
     merge_clauses,
+    unwritten_columns,
 )
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY, batch_window
 
@@ -140,6 +141,18 @@ class IncrementalMethods(metaclass=AdapterMeta):
         names, given = ([each.name for each in found] for found in (columns, order))
         gone = f"{source}.{quote(CHANGE_TYPE)} = 'delete'" if self.takes_upserts(query) else None
         return merge_clauses(config, Sides(names, given, target, source, gone))
+
+    @available.parse_list
+    def not_merged(
+        self, config: Mapping[str, Any], columns: list[SiltColumn], added: list[SiltColumn]
+    ) -> list[SiltColumn]:
+        """Returns the added columns, or fields of columns, that a model's merge does not write, and so does not add.
+
+        Args:
+            columns: all columns of the model.
+        """
+        unwritten = {name.lower() for name in unwritten_columns(config, [each.name for each in columns])}
+        return [each for each in added if (each.path[0] if each.path else each.name).lower() in unwritten]
 
     @available.parse(lambda *_, **__: "")
     def changes_call(

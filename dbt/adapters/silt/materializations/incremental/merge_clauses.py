@@ -74,6 +74,19 @@ def merge_clauses(config: Given, sides: Sides) -> list[WhenClause]:
     return found
 
 
+def unwritten_columns(config: Given, columns: Sequence[str]) -> list[str]:
+    """Returns the model's columns that no clause of a checked configuration writes to the table."""
+    sides = Sides(columns, columns)
+    written: set[str] = set()
+    for kind, given in _configured(config).items():
+        for each in given:
+            if each.get("action") == "insert":
+                written.update(name for name, _ in _inserted(each, sides))
+            elif each.get("action") == "update":
+                written.update(name for name, _ in _assigned(kind, each, sides))
+    return [name for name in columns if name not in written]
+
+
 def _with_deletes(clauses: Sequence[WhenClause], gone: str) -> list[WhenClause]:
     """Returns the clauses, extended so that rows with deleted keys are deleted and not inserted."""
     kept = f"not ({gone})"
