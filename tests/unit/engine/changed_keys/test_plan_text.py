@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.changed_keys.plan_text import Item, equalities, is_readable, item, resolved_plan, split
+from dbt.adapters.silt.engine.changed_keys.plan_text import (
+    Item,
+    equalities,
+    item,
+    resolved_plan,
+    split,
+    unreadable_name,
+    with_readable_strings,
+)
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 EXPLAINED = """== Parsed Logical Plan ==
@@ -103,7 +111,18 @@ def test_lists_are_split_outside_of_brackets() -> None:
     assert split("a(b, c), [d, e], f") == ["a(b, c)", "[d, e]", "f"]
 
 
-@pytest.mark.parametrize("sql", ["select 'a#1'", "select '(x'", "select `a[0]`", 'select "a\\n"', "select 'a\nb'"])
-def test_a_literal_that_could_look_like_a_plan_is_not_readable(sql: str) -> None:
-    assert not is_readable(tokenize(sql))
-    assert is_readable(tokenize("select 'it is, well-known: a=b' as `my column` from t where a in (1)"))
+@pytest.mark.parametrize("text", ["'a#1'", "'(x'", '"a\\n"', "'a\nb'", "r'[0-9]'", "'it\\'s'"])
+def test_a_string_that_could_look_like_a_plan_is_replaced(text: str) -> None:
+    sql = f"select {text} as a, 'plain: a=b, c' as `my column`, {text} as b, '(other' as c from text_"
+    found = with_readable_strings(sql, tokenize(sql))
+    mark = text[-1]
+    assert found == (
+        f"select {mark}text__0{mark} as a, 'plain: a=b, c' as `my column`, {mark}text__0{mark} as b, 'text__1' as c "
+        "from text_"
+    )
+    assert with_readable_strings(found, tokenize(found)) == found
+
+
+def test_a_name_that_could_look_like_a_plan_is_found() -> None:
+    assert unreadable_name(tokenize("select a, `my column`, '(x)' from `t`")) is None
+    assert unreadable_name(tokenize("select `a [EUR]` from t")) == "a [EUR]"

@@ -192,6 +192,22 @@ def test_a_table_joined_by_another_column_is_needed_as_a_whole(shop: House) -> N
     assert "needs all rows" in str(model.run())
 
 
+def test_strings_may_contain_anything_that_a_plan_contains(shop: House) -> None:
+    strings = r"""
+        select customer, sum(amount) as total, '(customer#1 = customer#2)' as a, max("Project [customer#1]\n+- x") as b,
+            max(regexp_replace('a(1)b', '[^0-9]', '')) as c, max(r'\d[#]') as d, max('it\'s') as e
+        from orders
+        where concat('[', id, ']') <> '[a#b]'
+        group by customer
+    """
+    shop.sql(f"create view in_brackets as {strings}")
+    for query in (strings, "select * from in_brackets"):
+        model = Model(shop, query)
+        shop.sql("insert into orders (id, customer, amount) values (50, 5, 100)")
+        assert model.run() is None
+        assert "it's" in {row[-1] for row in shop.rows(query)}
+
+
 UNSUPPORTED = {
     "select customer, amount from orders order by id limit 2": "LIMIT",
     "select customer, amount from orders limit 2 offset 1": "LIMIT",
@@ -206,7 +222,9 @@ UNSUPPORTED = {
     "select max(customer) as customer from orders group by id": "computes the column `customer`",
     "select customer, sum(amount) s from orders group by rollup (customer)": "ROLLUP",
     "select customer from orders except select customer from customers": "EXCEPT",
-    "select customer, '(k#1 = k#2)' as x from orders": "a string",
+    "select customer, amount as `a [EUR]` from orders": "the name `a [EUR]`",
+    'select customer, from_json(\'[1]\', \'{"type": "array", "elementType": "long", "containsNull": true}\') as j, '
+    "from_json('[]', 'array<decimal(9,2)>') d from orders": "determines a type",
     "select customer from orders version as of 1": "newest version",
     "select cast(customer as int) customer from (select cast(customer as bigint) customer from orders)": "computes",
     "select o.customer from orders o full join customers c on o.id = c.customer": "full join",

@@ -1,8 +1,8 @@
 """Parses the text of a plan that Spark has resolved, as EXPLAIN EXTENDED shows it.
 
-The text is the only form of a plan that Spark returns in every session, over Spark Connect too. It shows literals and
-names without quotes, so `is_readable` must be true for each text of the query: a literal could otherwise look like an
-attribute or an operator.
+The text is the only form of a plan that Spark returns in every session, over Spark Connect too. It shows strings and
+names without quotes. A string or name could look like an attribute or an operator, so `with_readable_strings` replaces
+such strings before Spark resolves the query, and all names must be readable.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _PAIR: Final = re.compile(r"coalesce\(\w+#(\d+)L?, \w+#(\d+)L?\)")
 _OPENING: Final = "(["
 _CLOSING: Final = ")]"
 _INDENT: Final = 3
+_STRINGS: Final = (Kind.STRING, Kind.DOUBLE_QUOTED)
 
 
 @dataclass(eq=False)
@@ -88,10 +89,30 @@ def resolved_plan(explained: str) -> PlanNode | None:
     return _tree(lines[1:]) if found else None
 
 
-def is_readable(tokens: Tokens) -> bool:
-    """Returns whether no literal and no quoted name of a text can look like a part of a plan's text."""
-    quoted = (Kind.STRING, Kind.DOUBLE_QUOTED, Kind.QUOTED)
-    return not any(token.kind in quoted and not is_readable_name(token.text[1:-1]) for token in tokens)
+def with_readable_strings(sql: str, tokens: Tokens) -> str:
+    """Returns the query with a plain string in place of each string that can look like a part of a plan's text.
+
+    Operators and attributes do not depend on the values of strings, except for the few strings that determine a type,
+    such as the schema of `from_json`: Spark cannot resolve the query without them. Equal strings are replaced by equal
+    strings, and different strings by different strings.
+    """
+    prefix = "text_"
+    while prefix in sql:
+        prefix += "_"
+    plain: dict[str, str] = {}
+    parts, end = [], 0
+    for token in tokens:
+        if token.kind in _STRINGS and not is_readable_name(token.text[1:-1]):
+            mark = token.text[-1]
+            parts += [sql[end : token.start], plain.setdefault(token.text, f"{mark}{prefix}{len(plain)}{mark}")]
+            end = token.end
+    return "".join([*parts, sql[end:]])
+
+
+def unreadable_name(tokens: Tokens) -> str | None:
+    """Finds a quoted name that can look like a part of a plan's text."""
+    names = (token.identifier for token in tokens if token.kind is Kind.QUOTED)
+    return next((name for name in names if not is_readable_name(name)), None)
 
 
 def is_readable_name(name: str) -> bool:

@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.changed_keys.plan_text import is_readable, is_readable_name, resolved_plan
+from dbt.adapters.silt.engine.changed_keys.plan_text import (
+    is_readable_name,
+    resolved_plan,
+    unreadable_name,
+    with_readable_strings,
+)
 from dbt.adapters.silt.engine.changed_keys.proof import INPUT, NotProved, roles
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, content_schema, facts_hash
+from dbt.adapters.silt.engine.kernel.printable import line
 from dbt.adapters.silt.engine.kernel.table.schema import (
     DataType,
     DecimalType,
@@ -22,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.sql.ast import ChangedKeys, Name
 from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise
-from dbt.adapters.silt.engine.sql.tokens import normal_text
+from dbt.adapters.silt.engine.sql.tokens import normal_text, tokenize
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table, View, distinct, full_name
 from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Read, Resolved, metadata_of, versions_of
@@ -148,8 +154,9 @@ def _check_relations(resolved: Resolved, facts: BuildFacts) -> None:
                 raise NotProved(f"reads {name}, which has a column with a bracket or `#` in its name")
         if text.calls:
             raise NotProved("calls a function of the warehouse")
-        if not is_readable(text.text.text.tokens):
-            raise NotProved("has a string or a quoted name with a bracket, a backslash, a line break or `#`")
+        unreadable = unreadable_name(text.text.text.tokens)
+        if unreadable is not None:
+            raise NotProved(f"has the name `{line(unreadable)}`, which has a bracket, a backslash, a line break or `#`")
     if facts.unknown:
         raise NotProved(facts.unknown[0].removeprefix("it "))
     if facts.day is not None:
@@ -164,7 +171,10 @@ def _column_names(relation: Table | View, resolved: Resolved) -> Sequence[str]:
 
 
 def _roles(context: Context, sql: str, positions: list[int], num_columns: int) -> Mapping[int, tuple[str, ...] | None]:
-    plan = resolved_plan(_explained(context, sql))
+    readable = with_readable_strings(sql, tokenize(sql))
+    plan = resolved_plan(_explained(context, readable))
+    if plan is None and readable != sql:
+        raise NotProved("has a string with a bracket, a backslash, a line break or `#` that determines a type")
     if plan is None or any("variablereference(" in each.text for each in plan.all()):
         raise NotProved("uses a variable" if plan is not None else "has a plan of an unknown form")
     found = roles(plan, positions, num_columns)
