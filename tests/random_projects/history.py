@@ -74,7 +74,7 @@ class Player:
     """Plays a story.
 
     Attributes:
-        folder: the project, which may be that of another story: dbt parses only files that differ.
+        folder: the project, which may be that of another story.
         warehouse: an empty folder.
         macros: further macros of the project, which replace those of the package: planted bugs.
     """
@@ -129,9 +129,11 @@ class Player:
             "master": "local[2]",
             "spark_conf": _SPARK,
         }
-        # The runs of another story in this folder have the same ids.
-        for path in (self.folder / "target").glob("silt_*.json"):
-            path.unlink()
+        # The runs of another story in this folder have the same ids. dbt's saved parse would lose a snapshot that both
+        # stories have in YAML, if its file has other nodes.
+        for pattern in ("silt_*.json", "partial_parse.msgpack"):
+            for path in (self.folder / "target").glob(pattern):
+                path.unlink()
         profile = {"random": {"target": "test", "outputs": {"test": target}}}
         self._put("profiles.yml", yaml.safe_dump(profile))
         start_spark()

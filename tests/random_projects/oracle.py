@@ -72,6 +72,7 @@ class Oracle:
         self._done: dict[tuple[str, ...], Inputs | None] = {}
         self._failed: dict[str, set[str]] = defaultdict(set)
         self._again: set[str] = set()
+        self._partly: set[str] = set()
         self.last: tuple[Step, dict[str, str]] | None = None
 
     def change(self, step: Step) -> None:
@@ -85,6 +86,7 @@ class Oracle:
     def run(self, step: Step) -> dict[str, str]:
         """Runs the command; returns how each node ended."""
         tested_again: set[str] = set()
+        self._partly = set()
         if step.verb == "retry":
             step, tested_again = self._retried()
         published = copy.deepcopy((self.relations, self._done))
@@ -102,6 +104,7 @@ class Oracle:
         before, ends = self.last
         left = tuple(name for name, end in ends.items() if end != SUCCESS)
         again = {name for name in left if ends[name] == _TESTS_FAILED}
+        self._partly = {name for name in left if ends[name] == PARTIAL}
         return replace(before, rows={}, nodes={}, select=left), again
 
     def _ends(self, step: Step, tested_again: set[str]) -> dict[str, str]:
@@ -359,10 +362,14 @@ class Oracle:
         )
 
     def _batches(self, node: Node, step: Step) -> str:
-        """Runs the batches of a microbatch model, one a day."""
+        """Runs the batches of a microbatch model, one a day: a retry only the batches that failed, and no further batch
+        if the first one fails.
+        """
         ends = []
         for start in self._windows(node, step):
             unit = (step.run_id, node.name, str(start))
+            if node.name in self._partly and unit in self._done:
+                continue
             try:
                 if unit not in self._done or node.name in self._again:
                     self._batch(node, step, start, is_first=not ends)
@@ -370,6 +377,8 @@ class Oracle:
                 ends.append(SUCCESS)
             except Refused:
                 ends.append(ERROR)
+                if len(ends) == 1:
+                    break
         return SUCCESS if ERROR not in ends else PARTIAL if SUCCESS in ends else ERROR
 
     def _windows(self, node: Node, step: Step) -> list[datetime]:
