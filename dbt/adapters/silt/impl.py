@@ -196,11 +196,11 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         with self.cache.lock:
             # dbt takes names from the names of files, and some file systems store a letter and its accent as two
             # characters.
-            return super().list_relations(database or self._own_database, normalize(schema))
+            return super().list_relations(self._database_of(database, schema), normalize(schema))
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         """Returns the table or view, if it exists; a function of the same name does not stand in the way of a model."""
-        database = database or self._own_database
+        database = self._database_of(database, schema)
         if schema and identifier:
             self._look_again(database, schema, identifier)
         found = BaseAdapter.get_relation(self, database, schema, identifier)
@@ -214,7 +214,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         Raises:
             DbtRuntimeError: if the listing failed; with an empty list an incremental model would rebuild its table.
         """
-        database, schema = schema_relation.database or self._own_database, schema_relation.schema or ""
+        schema = schema_relation.schema or ""
+        database = self._database_of(schema_relation.database, schema)
         with self.connections.exception_handler(f"list {database}.{schema}"):
             try:
                 entries = self.connections.catalog.relations(database, schema)
@@ -425,11 +426,19 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def _own_database(self) -> str:
         return str(self.config.credentials.database)
 
+    def _database_of(self, database: str | None, schema: str | None) -> str:
+        own = self._own_database
+        return self.connections.catalog.database_of(database, schema or "", own) if database else own
+
+    def _full_name(self, relation: SiltRelation) -> RelationName:
+        name = relation.relation_name(self._own_database)
+        return replace(name, database=self._database_of(name.database, name.schema))
+
     def _find(self, relation: SiltRelation) -> RelationEntry | None:
-        return self.connections.catalog.find(relation.relation_name(self._own_database))
+        return self.connections.catalog.find(self._full_name(relation))
 
     def _snapshot(self, relation: SiltRelation) -> Snapshot:
-        return self.connections.catalog.table(relation.relation_name(self._own_database)).snapshot()
+        return self.connections.catalog.table(self._full_name(relation)).snapshot()
 
     def _look_again(self, database: str, schema: str, identifier: str) -> None:
         """Updates dbt's cache if a statement of this command, such as a hook, has created or dropped the relation."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.catalog.names import RelationEntry
+    from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationName
     from dbt.adapters.silt.engine.kernel.log import commit_search
     from dbt.adapters.silt.materializations import docs_catalog
     from dbt.adapters.silt.relation import SiltRelation
@@ -43,10 +43,9 @@ class DocumentationMethods(metaclass=AdapterMeta):
     Relation: type[SiltRelation]
     _create_freshness_response: Callable[[datetime | None, datetime | None], FreshnessResponse]
 
-    @property
     @abstractmethod
-    def _own_database(self) -> str:
-        """The database of a relation without a database."""
+    def _full_name(self, relation: SiltRelation) -> RelationName:
+        """Returns the name of a relation for the catalog."""
 
     @abstractmethod
     def _find(self, relation: SiltRelation) -> RelationEntry | None:
@@ -127,7 +126,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
             columns = self._columns_of_query(f"select * from {source.render()}")
         except FilesNotFoundError:
             return None  # as for a missing table
-        return docs_catalog.RelationDocs(source.relation_name(self._own_database), "external", None, columns)
+        return docs_catalog.RelationDocs(self._full_name(source), "external", None, columns)
 
     def _freshness(self, source: SiltRelation) -> FreshnessResponse:
         with self.connections.exception_handler(f"get the freshness of {source}"):
@@ -137,7 +136,7 @@ class DocumentationMethods(metaclass=AdapterMeta):
     def _changed_at(self, source: SiltRelation) -> datetime:
         """Returns the time when rows of a source last changed; for files, when the newest file was written."""
         if source.external_location is None:
-            return docs_catalog.changed_at(self.connections.catalog, source.relation_name(self._own_database))
+            return docs_catalog.changed_at(self.connections.catalog, self._full_name(source))
         if source.external_format == "delta":
             changed_ms = commit_search.last_data_change(self.connections.catalog.table_at(source.external_location))
         else:

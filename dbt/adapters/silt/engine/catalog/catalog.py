@@ -116,6 +116,15 @@ class Catalog:
         """Returns the names of the databases, sorted."""
         return sorted(self._databases)
 
+    def database_of(self, database: str, schema: str, default: str) -> str:
+        """Returns the database that a name means.
+
+        A name may repeat its schema as its database, as sources for dbt-spark do, which has no databases: it means the
+        default database, unless a database has that name.
+        """
+        repeats = database.lower() == schema.lower() and database.lower() not in self._databases
+        return default if repeats else database
+
     def check_database(self, database: str) -> None:
         """Raises SchemaNotFoundError if the database does not exist."""
         self._database(database)

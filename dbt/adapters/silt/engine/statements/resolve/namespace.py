@@ -95,7 +95,10 @@ class Namespace:
             InvalidNameError: if the name has more than three parts, or a part that cannot be a name.
         """
         if len(name) == 3:
-            return RelationName(*name) if self.is_database(name[0]) else None
+            database = self.catalog.database_of(name[0], name[1], self.database)
+            if database != name[0] and not self.is_schema(name[1]):
+                return None
+            return RelationName(database, *name[1:]) if self.is_database(database) else None
         if len(name) == 2:
             return RelationName(self.database, *name) if self.is_schema(name[0]) else None
         if len(name) == 1:
