@@ -192,6 +192,25 @@ def test_a_table_joined_by_another_column_is_needed_as_a_whole(shop: House) -> N
     assert "needs all rows" in str(model.run())
 
 
+def test_unpivot_groupings_by_the_key_and_orders_of_rows_are_maintained(shop: House) -> None:
+    for query in (
+        "select customer, name, value from orders unpivot (value for name in (amount, id))",
+        "select * from (select customer, id, amount, amount as `a b` from orders) "
+        "unpivot include nulls ((value, other) for name in ((amount, `a b`), (`a b`, id)))",
+        "select customer, id, sum(amount) as total from orders group by customer, rollup (id)",
+        "select customer, sum(amount) as total, grouping_id() as level from orders "
+        "group by grouping sets ((customer, id), (id, customer, amount), (customer))",
+        "select * from (select customer, id % 2 as odd, amount from orders) pivot (sum(amount) for odd in (0, 1))",
+        "select customer, try_cast(amount as int) as n from orders distribute by customer sort by n",
+        "select /*+ repartition(2) */ customer, timestampadd(day, id, date'2026-01-01') as day from orders",
+    ):
+        model = Model(shop, query)
+        shop.sql("insert into orders values (60, 2, 8), (61, 6, null), (62, null, 9)")
+        assert model.run() is None, query
+        shop.sql("delete from orders where id >= 60")
+        assert model.run() is None, query
+
+
 def test_strings_may_contain_anything_that_a_plan_contains(shop: House) -> None:
     strings = r"""
         select customer, sum(amount) as total, '(customer#1 = customer#2)' as a, max("Project [customer#1]\n+- x") as b,
@@ -221,6 +240,11 @@ UNSUPPORTED = {
     "select max(customer) as customer from orders": "over all keys",
     "select max(customer) as customer from orders group by id": "computes the column `customer`",
     "select customer, sum(amount) s from orders group by rollup (customer)": "ROLLUP",
+    "select customer, sum(amount) s from orders group by grouping sets ((customer, id), (id))": "GROUPING SETS",
+    "select customer, sum(amount) s from orders group by cube (customer)": "CUBE",
+    "select value as customer, name from (select id, amount from orders) unpivot (value for name in (id, amount))": (
+        "UNPIVOT"
+    ),
     "select customer from orders except select customer from customers": "EXCEPT",
     "select customer, amount as `a [EUR]` from orders": "the name `a [EUR]`",
     'select customer, from_json(\'[1]\', \'{"type": "array", "elementType": "long", "containsNull": true}\') as j, '

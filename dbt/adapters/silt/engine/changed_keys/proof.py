@@ -30,7 +30,10 @@ _ALIAS: Final = re.compile(INPUT + r"(\d+)")
 _CTE_DEFINITION: Final = re.compile(r"CTERelationDef (\d+),.*")
 _PLAIN_NAME: Final = re.compile(r"\w+")
 _CTE_REFERENCE: Final = re.compile(r"CTERelationRef (\d+), true, \[(.*?)\].*")
-_SAME_ROWS: Final = ("SubqueryAlias", "PipeOperator", "Sort", "Distinct", "ResolvedHint")
+_SAME_ROWS: Final = (
+    *("SubqueryAlias", "PipeOperator", "Sort", "Distinct", "ResolvedHint"),
+    *("Repartition", "RepartitionByExpression", "RebalancePartitions"),
+)
 _OF_CONSTANTS: Final = (
     *_SAME_ROWS,
     *("Filter", "Project", "Aggregate", "Window", "Join", "Union", "Generate", "Expand", "Except", "Intersect"),
@@ -44,7 +47,6 @@ _NAMES: Final = {
     "Offset": "OFFSET",
     "Tail": "LIMIT",
     "Sample": "TABLESAMPLE",
-    "Expand": "ROLLUP, CUBE or GROUPING SETS",
     "LateralJoin": "LATERAL",
     "UnionLoop": "a recursive common table expression",
     "Except": "EXCEPT",
@@ -99,7 +101,7 @@ class Proof:
         Raises:
             NotProved: if they are not known.
         """
-        if node.operator in ("Project", "Aggregate"):
+        if node.operator in ("Project", "Aggregate", "Expand"):
             return [each.id for each in _items(node.lists[-1])]
         if node.operator == "CTERelationRef":
             return [each.id for each in _items(split(_reference(node)[1]))]
@@ -244,6 +246,18 @@ def _generate(proof: Proof, node: PlanNode, needs: Sequence[Need]) -> Roles:
     return proof.keyed(node.children[0], needs)
 
 
+def _expand(proof: Proof, node: PlanNode, needs: Sequence[Need]) -> Roles:
+    """Returns the roles for UNPIVOT and GROUPING SETS, which return each row several times with other columns."""
+    output, rows = proof.output(node), [split(each[1:-1]) for each in node.lists[0]]
+    if any(len(each) != len(output) for each in rows):
+        raise NotProved("has an UNPIVOT or a grouping of an unknown form")
+    columns = [[attribute(each[_position(output, need)]) for each in rows] for need in needs]
+    sources = [column[0] for column in columns if column[0] is not None and len(set(column)) == 1]
+    if len(sources) < len(needs):
+        raise NotProved("leaves the key out of a grouping of ROLLUP, CUBE or GROUPING SETS, or computes it by UNPIVOT")
+    return proof.keyed(node.children[0], sources)
+
+
 def _cte_reference(proof: Proof, node: PlanNode, needs: Sequence[Need]) -> Roles:
     output, definition = proof.output(node), proof.definition(node)
     inner = proof.output(definition)
@@ -377,6 +391,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "Window": _window,
     "Union": _union,
     "Generate": _generate,
+    "Expand": _expand,
     "Join": _joined,
     "WithCTE": _with_cte,
     "CTERelationRef": _cte_reference,
