@@ -46,6 +46,11 @@ WITHOUT_CLASS = {"case"}
         ("select a from t where b in (1) and exists (select 1) or not (c) group by rollup (a) having max(b) > (2)", []),
         ("select * from t lateral view explode(a) x as y join u using (id) pivot (sum(b) for c in (1, 2))", []),
         ("select id from range(3) union all (select 1) except (select 2) order by (id) limit (3)", []),
+        (
+            "select try_cast(a as int), timestampadd(day, 1, b), timestampdiff(day, b, c), timediff(hour, b, c) from t",
+            [],
+        ),
+        ("select * from t unpivot include nulls (value for name in (a, b))", []),
         ("select case when (a) then (b) else (c) end, interval '1' day, array(1), map(1, 2), struct(1) from t", []),
     ],
 )

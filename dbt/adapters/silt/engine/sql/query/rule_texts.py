@@ -40,22 +40,22 @@ DETERMINISTIC = frozenset(
     split_part sqrt st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid startswith str_to_map string
     struct substr substring substring_index tan tanh theta_difference theta_intersection theta_sketch_estimate
     theta_union time time_bucket time_diff time_from_micros time_from_millis time_from_seconds time_to_micros
-    time_to_millis time_to_seconds time_trunc timestamp timestamp_micros timestamp_millis timestamp_nanos
-    timestamp_seconds tinyint to_base32 to_binary to_char to_csv to_date to_json to_number to_time
-    to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp to_utc_timestamp to_varchar
-    to_variant_object to_xml transform transform_keys transform_values translate trim trunc try_add
-    try_aes_decrypt try_divide try_element_at try_make_interval try_make_timestamp try_make_timestamp_ltz
-    try_make_timestamp_ntz try_mod try_multiply try_parse_json try_parse_url try_subtract try_to_binary
-    try_to_date try_to_number try_to_time try_to_timestamp try_url_decode try_validate_utf8
-    try_variant_array_append try_variant_get try_variant_insert try_variant_set tuple_difference_double
-    tuple_difference_integer tuple_difference_theta_double tuple_difference_theta_integer
-    tuple_intersection_double tuple_intersection_integer tuple_intersection_theta_double
-    tuple_intersection_theta_integer tuple_sketch_estimate_double tuple_sketch_estimate_integer
-    tuple_sketch_summary_double tuple_sketch_summary_integer tuple_sketch_theta_double
-    tuple_sketch_theta_integer tuple_union_double tuple_union_integer tuple_union_theta_double
-    tuple_union_theta_integer typeof ucase unbase64 unhex unix_date unix_micros unix_millis unix_nanos
-    unix_seconds unix_timestamp upper url_decode url_encode user validate_utf8 variant_array_append
-    variant_delete variant_get variant_insert variant_set variant_strip_nulls vector_avg
+    time_to_millis time_to_seconds time_trunc timediff timestamp timestamp_micros timestamp_millis
+    timestamp_nanos timestamp_seconds timestampadd timestampdiff tinyint to_base32 to_binary to_char to_csv
+    to_date to_json to_number to_time to_timestamp to_timestamp_ltz to_timestamp_ntz to_unix_timestamp
+    to_utc_timestamp to_varchar to_variant_object to_xml transform transform_keys transform_values translate
+    trim trunc try_add try_aes_decrypt try_cast try_divide try_element_at try_make_interval try_make_timestamp
+    try_make_timestamp_ltz try_make_timestamp_ntz try_mod try_multiply try_parse_json try_parse_url
+    try_subtract try_to_binary try_to_date try_to_number try_to_time try_to_timestamp try_url_decode
+    try_validate_utf8 try_variant_array_append try_variant_get try_variant_insert try_variant_set
+    tuple_difference_double tuple_difference_integer tuple_difference_theta_double
+    tuple_difference_theta_integer tuple_intersection_double tuple_intersection_integer
+    tuple_intersection_theta_double tuple_intersection_theta_integer tuple_sketch_estimate_double
+    tuple_sketch_estimate_integer tuple_sketch_summary_double tuple_sketch_summary_integer
+    tuple_sketch_theta_double tuple_sketch_theta_integer tuple_union_double tuple_union_integer
+    tuple_union_theta_double tuple_union_theta_integer typeof ucase unbase64 unhex unix_date unix_micros
+    unix_millis unix_nanos unix_seconds unix_timestamp upper url_decode url_encode user validate_utf8
+    variant_array_append variant_delete variant_get variant_insert variant_set variant_strip_nulls vector_avg
     vector_cosine_similarity vector_inner_product vector_l2_distance vector_norm vector_normalize vector_sum
     weekday weekofyear when width_bucket xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long
     xpath_number xpath_short xpath_string xxhash64 year zeroifnull zip_with
