@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -114,7 +115,17 @@ NO_DOWNLOADS = """{% macro databricks__load_seed(uri, pattern, compression, head
 {% endmacro %}
 """
 
-PACKAGES: Final = frozenset(("dbt-data-reliability", "dbt-date", "fivetran_utils", "spark-utils"))
+WITHOUT_VITALS: Final = {"snowplow__enable_cwv": False}
+ALL_DAYS: Final = {"snowplow__allow_refresh": True, "snowplow__backfill_limit_days": 243}
+VITALS: Final = (
+    "snowplow_unified_web_vital_measurements",
+    "snowplow_unified_web_vital_measurements_actual",
+    "snowplow_unified_web_vital_events_this_run",
+    "snowplow_unified_views_mobile_screen_engagement_actual",
+    "test_name:not_null",
+)
+
+PACKAGES: Final = frozenset(("dbt-data-reliability", "dbt-date", "dbt-snowplow-utils", "fivetran_utils", "spark-utils"))
 """Folders of packages that the projects need, and that are not projects themselves."""
 
 CASES = (
@@ -234,6 +245,20 @@ CASES = (
         ),
         files={"macros/load_seed.sql": NO_DOWNLOADS},
         profile={"target_type": "databricks"},
+    ),
+    Case(
+        "snowplow unified",
+        "dbt-snowplow-unified/integration_tests",
+        (
+            Step(("seed",), {"success": 31}),
+            Step(("run", "--full-refresh", "--vars", json.dumps({**WITHOUT_VITALS, **ALL_DAYS})), {"success": 56}),
+            *(Step(("run", "--vars", json.dumps(WITHOUT_VITALS)), {"success": 56}) for _ in range(3)),
+            Step(
+                ("test", "--exclude", *VITALS, "--vars", json.dumps({"store_failures": True})),
+                {"pass": 51, "success": 5},
+            ),
+        ),
+        profile={"target_type": "spark", "spark_conf": {"spark.sql.ansi.enabled": "false"}},
     ),
     _of_fivetran("github", "github_integration_tests_1", {"success": 14}, {"success": 34}, {"pass": 20}),
     _of_fivetran("stripe", "stripe_integrations_tests", {"success": 27}, {"success": 63}, {"pass": 15}),
