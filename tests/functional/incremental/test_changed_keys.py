@@ -47,6 +47,25 @@ def rows(project: Any, table: str) -> list[tuple[Any, ...]]:
     return list(map(tuple, project.run_sql(f"select * from {{schema}}.{table} order by all", fetch="all")))
 
 
+class TestReuse:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "totals.sql": TOTALS.replace("unique_key=", "reuse='unchanged', unique_key=")}
+
+    def test_a_model_whose_inputs_are_unchanged_is_reused(self, project: Any) -> None:
+        def run(orders: str) -> str:
+            build(project, orders)
+            (result,) = run_dbt(["run", "--vars", f"orders: '{orders}'", "--select", "totals"])
+            return str(result.adapter_response["_message"])
+
+        for orders, expected in ((FIRST, [(1, 2, 11), (2, 1, 7)]), (SECOND, [(1, 1, 5), (2, 1, 6), (3, 1, 8)])):
+            assert "reused: unchanged since" in run(orders)
+            assert rows(project, "totals") == expected
+        project.run_sql("delete from {schema}.totals where customer = 1")
+        assert "reused: unchanged since" in run(SECOND)
+        assert rows(project, "totals") == [(1, 1, 5), (2, 1, 6), (3, 1, 8)]
+
+
 class TestChangedKeys:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -124,6 +124,7 @@ def test_the_expressions_of_a_snapshot_are_part_of_its_code() -> None:
             node(materialized="incremental", incremental_strategy="replace_where", incremental_predicates="a > 1"),
             Effect.REPEATS,
         ),
+        (node(materialized="incremental", incremental_strategy="changed_keys", unique_key="id"), Effect.REPEATS),
         (node("select * from raw", "snapshot", materialized="snapshot"), Effect.KEEPS),
         (node("select * from main.orders", "snapshot", materialized="snapshot"), Effect.ADDS),
     ],
@@ -140,6 +141,7 @@ def test_the_effect_of_a_second_build_follows_from_the_materialization(model: di
         (node(language="python", pure=True), ()),
         (node(sql_header="set x = 1"), ("it has a sql_header",)),
         (node(materialized="incremental", incremental_strategy="microbatch"), ("it is built in batches",)),
+        (node(materialized="incremental", incremental_strategy="changed_keys"), ()),
         (
             node(materialized="incremental", incremental_strategy="own"),
             ("its incremental strategy is the project's own",),

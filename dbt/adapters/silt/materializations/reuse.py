@@ -54,7 +54,11 @@ _STATE_KEYS: Final = (_LAG, *_AS_HERE)
 _DURATION: Final = re.compile(r"(\d+)\s*(s|seconds?|m|minutes?|h|hours?|d|days?|w|weeks?)")
 _MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _OFF: Final = (None, False, "", "never")
-_OWN_STRATEGIES: Final = (None, "default", "append", "merge", "delete+insert", "insert_overwrite", "replace_where")
+_CHANGED_KEYS: Final = "changed_keys"
+_OWN_STRATEGIES: Final = (
+    *(None, "default", "append", "merge", "delete+insert", "insert_overwrite", "replace_where"),
+    _CHANGED_KEYS,
+)
 _EXPRESSIONS_OF_SNAPSHOTS: Final = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
 _PACKAGES: Final = ("dbt", "dbt_spark", "dbt_silt")
 _VARIABLES: Final = (
@@ -281,7 +285,8 @@ def _effect(model: Mapping[str, Any], code: str) -> Effect:
         return Effect.ADDS if str(model["alias"]).lower() in code.lower() else Effect.KEEPS
     if model["config"].get("materialized") != "incremental":
         return Effect.REPLACES
-    return Effect.REPEATS if is_repeatable(model) else Effect.ADDS
+    follows_inputs = model["config"].get("incremental_strategy") == _CHANGED_KEYS
+    return Effect.REPEATS if follows_inputs or is_repeatable(model) else Effect.ADDS
 
 
 def _unknown(model: Mapping[str, Any], is_sql: bool, around: ProjectFacts) -> Iterator[str]:
