@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import get_artifact, run_dbt
 from dbt_common.exceptions import DbtRuntimeError
 
 SOURCES = """
@@ -44,6 +44,9 @@ class TestASourceWhoseDatabaseIsItsSchema:
         assert project.run_sql(f"select * from {name}", fetch="all") == [(7, "table", "id")]
         (freshness,) = run_dbt(["source", "freshness"])
         assert freshness.status == "pass"
+        run_dbt(["docs", "generate"])
+        (source,) = get_artifact("target", "catalog.json")["sources"].values()
+        assert list(source["columns"]) == ["id"]
 
     def test_is_missing_if_the_schema_is(self, project: Any) -> None:
         with pytest.raises(DbtRuntimeError, match="nowhere: the database does not exist"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -117,9 +118,11 @@ class DocumentationMethods(metaclass=AdapterMeta):
             if relation.external:
                 return self._described_files(relation)
             entry = self._find(relation)
-            return (
-                None if entry is None else docs_catalog.describe(self.connections.catalog, entry, self._columns(entry))
-            )
+            if entry is None:
+                return None
+            described = docs_catalog.describe(self.connections.catalog, entry, self._columns(entry))
+            # dbt finds the rows of a source by the source's own database.
+            return replace(described, name=relation.relation_name(entry.name.database))
 
     def _described_files(self, source: SiltRelation) -> docs_catalog.RelationDocs | None:
         try:
