@@ -50,4 +50,4 @@ class TestASourceWhoseDatabaseIsItsSchema:
 
     def test_is_missing_if_the_schema_is(self, project: Any) -> None:
         with pytest.raises(DbtRuntimeError, match="nowhere: the database does not exist"):
-            run_dbt(["show", "--inline", "select * from nowhere.nowhere.orders"])
+            project.run_sql("select * from nowhere.nowhere.orders", fetch="all")
