@@ -129,10 +129,11 @@
     {%- do silt_fail_on_schema_change(changes, target_relation) -%}
   {%- elif on_schema_change != 'ignore' -%}
     {%- set syncs = on_schema_change == 'sync_all_columns' -%}
-    {%- set added = changes['added'] + changes['added_fields'] -%}
-    {%- set unmerged = adapter.not_merged(model['config'], source_columns, added) if merges and added else [] -%}
     {#-- Spark has no cast that drops the fields of a struct. --#}
-    {%- set new = (added | select('in', unmerged + changes['added_fields']) | list) if syncs else unmerged -%}
+    {%- set fields = changes['added_fields'] if syncs else [] -%}
+    {%- set added = changes['added'] if syncs else changes['added'] + changes['added_fields'] -%}
+    {%- set unmerged = adapter.not_merged(model['config'], source_columns, added) if merges and added else [] -%}
+    {%- set new = unmerged + fields -%}
     {%- set gone = changes['removed_fields'] if syncs else [] -%}
     {%- do silt__alter_relation_add_remove_columns(target_relation, new, (changes['removed'] if syncs else []) + gone) -%}
     {%- if new or gone -%}

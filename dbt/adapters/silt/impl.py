@@ -427,8 +427,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         return str(self.config.credentials.database)
 
     def _database_of(self, database: str | None, schema: str | None) -> str:
-        own = self._own_database
-        return self.connections.catalog.database_of(database, schema or "", own) if database else own
+        return self.connections.catalog.database_of(database, schema or "", self._own_database)
 
     def _full_name(self, relation: SiltRelation) -> RelationName:
         name = relation.relation_name(self._own_database)

@@ -44,8 +44,8 @@ class SchemaMethods(metaclass=AdapterMeta):
 
     def check_schema_exists(self, database: str, schema: str) -> bool:
         with self.connections.exception_handler(f"look for {database}.{schema}"):
-            catalog, own = self.connections.catalog, self._own_database
-            return catalog.has_schema(catalog.database_of(database, schema, own) if database else own, schema)
+            catalog = self.connections.catalog
+            return catalog.has_schema(catalog.database_of(database, schema, self._own_database), schema)
 
     def create_schema(self, relation: BaseRelation) -> None:
         """Creates a schema. If that fails before a run, the error is kept, and raised for each node in the schema."""

@@ -116,12 +116,14 @@ class Catalog:
         """Returns the names of the databases, sorted."""
         return sorted(self._databases)
 
-    def database_of(self, database: str, schema: str, default: str) -> str:
-        """Returns the database that a name means.
+    def database_of(self, database: str | None, schema: str, default: str) -> str:
+        """Returns the database that a name means; a name without a database means the default database.
 
         A name may repeat its schema as its database, as sources for dbt-spark do, which has no databases: it means the
         default database, unless a database has that name.
         """
+        if not database:
+            return default
         repeats = database.lower() == schema.lower() and database.lower() not in self._databases
         return default if repeats else database
 
