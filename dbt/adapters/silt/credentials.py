@@ -120,8 +120,7 @@ class SiltCredentials(Credentials):
         for name in ("max_commit_attempts", "statement_attempts", "publish_attempts"):
             if getattr(self, name) < 1:
                 raise ValidationError(f"`{name}` must be at least 1, not {getattr(self, name)}")
-        if self.target_type:
-            shown_type.show_target_type()
+        shown_type.show_target_type()
         if is_off(self.resume):
             self.resume = OFF
         parse_resume(self.resume)

@@ -26,7 +26,32 @@ PACKAGE = {
 {% macro silt__which_for_silt() %}'silt'{% endmacro %}
 
 {% macro default__which_by_default() %}'default'{% endmacro %}
-{% macro databricks__which_by_default() %}'databricks'{% endmacro %}
+
+{% macro which_for_databricks() %}{{ return(adapter.dispatch('which_for_databricks', 'tools')()) }}{% endmacro %}
+{% macro which_without_default() %}{{ return(adapter.dispatch('which_without_default', 'tools')()) }}{% endmacro %}
+{% macro which_by_project() %}{{ return(adapter.dispatch('which_by_project', 'tools')()) }}{% endmacro %}
+
+{% macro default__which_for_databricks() %}'default'{% endmacro %}
+{% macro databricks__which_for_databricks() %}'databricks'{% endmacro %}
+{% macro databricks__which_for_spark() %}'databricks'{% endmacro %}
+{% macro databricks__which_for_silt() %}'databricks'{% endmacro %}
+{% macro databricks__which_without_default() %}'databricks'{% endmacro %}
+{% macro databricks__which_by_project() %}'databricks'{% endmacro %}
+
+{#-- The shape of `dbt_utils.deduplicate`: a natural join drops every row with a null. --#}
+{% macro newest(relation, key, order) %}
+  {{- return(adapter.dispatch('newest', 'tools')(relation, key, order)) -}}
+{% endmacro %}
+{% macro default__newest(relation, key, order) %}
+  select distinct data.* from {{ relation }} as data natural join (
+    select _inner.*, row_number() over (partition by {{ key }} order by {{ order }}) as rn from {{ relation }} as _inner
+  ) as numbered where numbered.rn = 1
+{% endmacro %}
+{% macro databricks__newest(relation, key, order) %}
+  select * from (
+    select data.*, row_number() over (partition by {{ key }} order by {{ order }}) as rn from {{ relation }} as data
+  ) where rn = 1
+{% endmacro %}
 
 {% macro default__which_of_the_project() %}'default'{% endmacro %}
 {% macro spark__which_of_the_project() %}'spark'{% endmacro %}
@@ -58,6 +83,15 @@ PROJECT_MACROS = """
 {% macro spark__dateadd(datepart, interval, from_date_or_timestamp) %}'overridden'{% endmacro %}
 
 {% macro silt__type_boolean() %}int{% endmacro %}
+
+{% macro default__which_by_project() %}'project'{% endmacro %}
+
+{% macro which_without_namespace() %}{{ return(adapter.dispatch('which_without_namespace')()) }}{% endmacro %}
+{% macro default__which_without_namespace() %}'default'{% endmacro %}
+{% macro databricks__which_without_namespace() %}'databricks'{% endmacro %}
+
+{#-- For dbt's own macros, a project names this adapter or Spark. --#}
+{% macro databricks__type_string() %}binary{% endmacro %}
 """
 
 
@@ -76,6 +110,9 @@ class TestPackages:
     def models(self) -> dict[str, str]:
         asked = ("for_spark", "for_silt", "by_default", "of_the_project")
         columns = ", ".join(f"{{{{ tools.which_{name}() }}}} as {name}" for name in asked)
+        others = ("for_databricks", "without_default", "by_project")
+        of_databricks = ", ".join(f"{{{{ tools.which_{name}() }}}} as {name}" for name in others)
+        of_databricks += ", {{ which_without_namespace() }} as without_namespace"
         return {
             "which.sql": f"{{{{ config(materialized='table') }}}} select {columns}",
             "listed.sql": "-- depends_on: {{ ref('which') }} {{ ref('tools_model') }}\n"
@@ -83,7 +120,11 @@ class TestPackages:
             "select '{{ tools.tables_like(\"%H%\") if execute }}' as tables, '{{ target.type }}' as type",
             "passing.sql": "{{ config(materialized='table') }} "
             'select "{{ tools.columns_of_a_temporary_view() if execute }}" as found',
+            "newest.sql": "{{ config(materialized='table') }} {{ tools.newest(ref('rows'), 'k', 'n') }}",
+            "rows.sql": "select * from values (1, 2, 'b'), (1, 1, null), (2, 1, null) as t(k, n, v)",
+            "of_databricks.sql": f"{{{{ config(materialized='table') }}}} select {of_databricks}",
             "dbts_own.sql": "{{ config(materialized='table') }} select cast(1 as {{ dbt.type_boolean() }}) as flag, "
+            "cast(1 as {{ dbt.type_string() }}) as text, "
             "{{ dbt.dateadd('day', 1, \"date '2026-03-01'\") }} as later",
         }
 
@@ -94,10 +135,20 @@ class TestPackages:
         assert project.run_sql(f"select * from {place}.which", fetch="one") == ("spark", "silt", "default", "project")
         assert project.run_sql(f"select found from {place}.tools_model", fetch="one") == ("spark",)
 
+    def test_a_packages_macro_for_databricks_is_used_before_its_default(self, project: Any) -> None:
+        place = f"{project.database}.{project.test_schema}"
+        found = project.run_sql(f"select * from {place}.of_databricks", fetch="one")
+        assert found == ("databricks", "databricks", "project", "databricks")
+
+    def test_a_null_in_a_column_hides_no_row_that_a_package_chooses(self, project: Any) -> None:
+        place = f"{project.database}.{project.test_schema}"
+        rows = project.run_sql(f"select k, n, v from {place}.newest order by k", fetch="all")
+        assert rows == [(1, 1, None), (2, 1, None)]
+
     def test_the_projects_macro_overrides_the_adapters_even_with_the_prefix_spark(self, project: Any) -> None:
         place = f"{project.database}.{project.test_schema}"
-        found = project.run_sql(f"select typeof(flag), later from {place}.dbts_own", fetch="one")
-        assert found == ("int", "overridden")
+        found = project.run_sql(f"select typeof(flag), typeof(text), later from {place}.dbts_own", fetch="one")
+        assert found == ("int", "string", "overridden")
 
     def test_a_package_creates_and_drops_a_temporary_view_with_the_name_of_a_table(self, project: Any) -> None:
         for _ in range(2):
@@ -130,7 +181,8 @@ class TestTargetType:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         properties = "models: [{name: by_the_project, config: {tags: '{{ target.type }}'}}]"
-        meta = "{'macro': which_for_silt(), 'adapter': adapter.type(), 'shown': target.type}"
+        macros = "'macro': which_for_silt(), 'fallback': which_for_databricks()"
+        meta = f"{{{macros}, 'adapter': adapter.type(), 'shown': target.type}}"
         text = f"{{{{ config(meta={meta}) }}}} select 1 as n"
         return {"by_the_project.sql": text, "properties.yml": properties}
 
@@ -138,7 +190,7 @@ class TestTargetType:
         [line] = run_dbt(["list", "--output", "json", "--output-keys", "config"])
         config = json.loads(line)["config"]
         assert config["tags"] == ["spark"]
-        assert config["meta"] == {"macro": "'silt'", "adapter": "silt", "shown": "spark"}
+        assert config["meta"] == {"macro": "'silt'", "fallback": "'databricks'", "adapter": "silt", "shown": "spark"}
 
 
 OF_DATABRICKS = """

@@ -40,6 +40,16 @@ def test_the_dictionary_of_a_target_has_the_type_of_the_adapter() -> None:
     credentials = SiltCredentials(database="silt", schema="main")
     target = Profile("shop", "dev", 1, credentials).to_target_dict()
     assert (target["type"], target["name"], target["schema"]) == ("silt", "dev", "main")
+    assert "sql/protocol" in target["http_path"]
+
+
+def test_dispatch_asks_a_wrapper_for_the_prefixes_of_macros() -> None:
+    """A package's macros for Databricks add a prefix, before the last."""
+    assert list(inspect.signature(target_type._dispatch_of_dbt).parameters) == [
+        *("self", "macro_name", "macro_namespace", "packages"),
+    ]
+    assert list(inspect.signature(target_type._prefixes_of_dbt).parameters) == ["self"]
+    assert "self._get_adapter_macro_prefixes()" in inspect.getsource(target_type._dispatch_of_dbt)
 
 
 def test_dispatch_asks_a_container_of_adapters_for_the_names_of_their_types() -> None:

@@ -69,7 +69,7 @@ _VARIABLES: Final = (
 
 _LOCAL_TIME: Final = "/etc/localtime"
 _NAMES_IN_CODE: Final = re.compile(r"(silt__|spark__|default__)?(generate_\w+_name|ref|source|is_incremental)")
-_DISPATCHED: Final = ("silt__", "spark__", "default__", "materialization_")
+_DISPATCHED: Final = ("silt__", "spark__", "databricks__", "default__", "materialization_")
 _NOT_OF_ROWS: Final = frozenset(
     """
     access batch_size begin concurrent_batches config_keys_defaults config_keys_used docs enabled event_time freshness
