@@ -80,7 +80,7 @@ class PassedTests:
         facts = passed.facts
         if facts.unknown or None in facts.files.values() or not names_published_versions(self.catalog, facts):
             return False
-        body = {**facts.commit_info(), **facts.inputs_info()}
+        body = facts.commit_info()
         if passed.run_id is not None:
             body[_RUN] = passed.run_id
         self._store.make_folder(_FOLDER)

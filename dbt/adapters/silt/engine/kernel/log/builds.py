@@ -21,6 +21,9 @@ DEFINITIONS_KEY: Final = "readDefinitions"
 FILES_KEY: Final = "readFiles"
 """The fields of `commitInfo` for the views, functions and files that a statement has read."""
 
+UNITS_KEY: Final = "units"
+"""The field of `commitInfo` of a commit of several statements: transaction identifier -> its statement's own fields."""
+
 CLONED_KEY: Final = "clonedFrom"
 """The field of `commitInfo` of a clone for the id and the version of the table whose rows the clone has."""
 
@@ -149,7 +152,10 @@ class BuildFacts:
         tables = {name: _state(each) for name, each in _mapping(body, "tables").items()}
         unknown, day, zone, portable = (body.get(name) for name in _OPTIONAL)
         unknown = [] if unknown is None else unknown
+        definitions, files = (_texts(body, name) for name in _FINGERPRINTS)
         if None in tables.values() or not isinstance(unknown, list) or not isinstance(day, str | None):
+            return None
+        if definitions is None or files is None:
             return None
         return cls(
             **{name: str(body[name]) for name in _REQUIRED},
@@ -157,17 +163,18 @@ class BuildFacts:
             day=day,
             zone=zone if isinstance(zone, str) else None,
             tables={name: state for name, state in tables.items() if state is not None},
-            definitions=_texts(fields, DEFINITIONS_KEY),
-            files=_texts(fields, FILES_KEY),
+            definitions=definitions,
+            files=files,
             portable=portable if isinstance(portable, str) else None,
         )
 
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
-        """Returns the field for a commit's commitInfo; definitions and files have fields of their own there."""
+        """Returns the field for a commit's commitInfo; it is one, so that no other statement's facts mix with these."""
         tables = {
             name: {"id": at.table_id, "version": at.version, "schema": at.schema} for name, at in self.tables.items()
         }
         body: dict[str, Any] = {"owner": self.owner, "code": self.code, "environment": self.environment}
+        body |= {name: dict(getattr(self, name)) for name in _FINGERPRINTS}
         body |= {"tables": tables} if tables else {}
         body |= {"unknown": list(self.unknown)} if self.unknown else {}
         body |= {} if self.day is None else {"day": self.day, "zone": self.zone}
@@ -175,12 +182,14 @@ class BuildFacts:
         return {key: body}
 
     def inputs_info(self) -> dict[str, Json]:
-        """Returns the fields for the commitInfo, or for a document, for definitions and files."""
+        """Returns the fields of the commitInfo for the definitions and files that the statement itself has read."""
         return {DEFINITIONS_KEY: dict(self.definitions), FILES_KEY: dict(self.files)}
 
 
 _REQUIRED: Final = ("owner", "code", "environment")
 _OPTIONAL: Final = ("unknown", "day", "zone", "portable")
+_FINGERPRINTS: Final = ("definitions", "files")
+"""The facts that a commit always states: if they are missing, the commit has facts in another form."""
 
 
 def local_day(zone: str | None, at_ms: int) -> str | None:
@@ -231,8 +240,8 @@ def _mapping(body: Mapping[str, Json], name: str) -> Mapping[str, Json]:
     return found if isinstance(found, Mapping) else {"": None}
 
 
-def _texts(fields: Mapping[str, Json], key: str) -> dict[str, str | None]:
+def _texts(fields: Mapping[str, Json], key: str) -> dict[str, str | None] | None:
     found = fields.get(key)
     if not isinstance(found, Mapping):
-        return {}
+        return None
     return {name: value if isinstance(value, str) else None for name, value in found.items()}

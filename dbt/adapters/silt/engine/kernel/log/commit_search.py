@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY, UNITS_KEY
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json, RemoveFile, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Json, RemoveFile, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 
 _TRUNCATE: Final = "TRUNCATE"
 _DELETE: Final = "DELETE"
+_OF_STATEMENTS: Final = ("readVersions", DEFINITIONS_KEY, FILES_KEY)
 _NO_CONDITIONS: Final[tuple[Json, ...]] = (None, "", "[]", [])
 
 
@@ -22,6 +25,7 @@ class _RecordedCommit:
     """The newest commit that recorded a transaction identifier.
 
     Attributes:
+        commit: the commit; of several statements that it holds, its `info` is that of the statement.
         emptied_at: the newest later version that removed all rows of the table, if any.
     """
 
@@ -34,10 +38,21 @@ def find_commit(log: DeltaLog, app_id: str) -> _RecordedCommit | None:
     emptied_at: int | None = None
     for commit in log.newest_commits():
         if any(isinstance(action, SetTransaction) and action.app_id == app_id for action in commit.actions):
-            return _RecordedCommit(commit, emptied_at)
+            return _RecordedCommit(_of_unit(commit, app_id), emptied_at)
         if emptied_at is None and _empties(commit):
             emptied_at = commit.version
     return None
+
+
+def _of_unit(commit: Commit, app_id: str) -> Commit:
+    """Returns the commit with the fields of the statement that has a transaction identifier."""
+    units = commit.info.extra.get(UNITS_KEY)
+    own = units.get(app_id) if isinstance(units, Mapping) else None
+    if not isinstance(own, Mapping):
+        return commit
+    whole = {name: value for name, value in commit.info.to_json().items() if name not in _OF_STATEMENTS}
+    others = tuple(each for each in commit.actions if not isinstance(each, CommitInfo))
+    return replace(commit, actions=(CommitInfo.from_json({**whole, **own}), *others))
 
 
 def _empties(commit: Commit) -> bool:

@@ -7,23 +7,43 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.log.builds import CLONED_KEY, CONTENT_INFO_KEY, INFO_KEY, KEYS_INFO_KEY, TableState
+from dbt.adapters.silt.engine.kernel.log.builds import (
+    CLONED_KEY,
+    CONTENT_INFO_KEY,
+    DEFINITIONS_KEY,
+    FILES_KEY,
+    INFO_KEY,
+    KEYS_INFO_KEY,
+    UNITS_KEY,
+    TableState,
+)
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net_changes
 from dbt.adapters.silt.engine.kernel.publication.prepared import drops
-from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, Changes
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
 OUTSIDE: Final = (
     "Run it outside of the transaction; a dbt run is a transaction if the profile has `publish: after_tests` or "
     "`publish: after_run`"
 )
 """The remedy for a statement that a transaction cannot contain."""
+
+
+_READ: Final = (DEFINITIONS_KEY, FILES_KEY)
+_OF_ROWS: Final = (INFO_KEY, KEYS_INFO_KEY, CONTENT_INFO_KEY, CLONED_KEY)
+"""The fields that describe the rows which the table has after a commit."""
+
+_OF_THE_COMMIT: Final = frozenset(
+    (*_OF_ROWS, *"timestamp inCommitTimestamp txnId readVersion isolationLevel engineInfo commitAttempts".split())
+)
+"""The fields that a publication states for its commit as a whole."""
 
 
 @dataclass(frozen=True)
@@ -157,11 +177,33 @@ def _versions(commits: Sequence[WinningCommit], base: int, before: Metadata | No
 def _commit_info(commits: Sequence[WinningCommit], net: Changes, before: Metadata | None) -> dict[str, Json]:
     """Returns the fields of all commits, without facts that do not describe the rows of the net changes."""
     found = {name: value for commit in commits for name, value in commit.info.extra.items()}
+    found |= {key: _together(key, commits) for key in _READ if key in found}
     is_cancelled = not net.adds and not net.removes and any(commit.changes_rows for commit in commits)
-    for key in (INFO_KEY, KEYS_INFO_KEY, CONTENT_INFO_KEY, CLONED_KEY):
+    for key in _OF_ROWS:
         if key in found and (is_cancelled or _is_changed_since(key, commits, before)):
             del found[key]
+    units = _units(commits) if len(commits) > 1 else {}
+    return {**found, UNITS_KEY: units} if units else found
+
+
+def _together(key: str, commits: Sequence[WinningCommit]) -> dict[str, Json]:
+    """Returns the fingerprints of all statements; of two that differ, neither is that of the whole: it is unknown."""
+    found: dict[str, Json] = {}
+    for commit in commits:
+        read = commit.info.extra.get(key)
+        for name, value in read.items() if isinstance(read, Mapping) else ():
+            found[name] = value if found.get(name, value) == value else None
     return found
+
+
+def _units(commits: Sequence[WinningCommit]) -> dict[str, Json]:
+    """Returns the fields of each statement that has a transaction identifier, without facts about the table's rows."""
+    return {
+        done.app_id: {name: value for name, value in commit.info.to_json().items() if name not in _OF_THE_COMMIT}
+        for commit in commits
+        for done in commit.of(SetTransaction)
+        if not is_position(done.app_id)
+    }
 
 
 def _is_changed_since(key: str, commits: Sequence[WinningCommit], before: Metadata | None) -> bool:

@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.log.builds import CLONED_KEY, INFO_KEY, KEYS_INFO_KEY, BuildFacts, TableState
+from dbt.adapters.silt.engine.kernel.log.builds import (
+    CLONED_KEY,
+    INFO_KEY,
+    KEYS_INFO_KEY,
+    UNITS_KEY,
+    BuildFacts,
+    TableState,
+)
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchVersions
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json, SetTransaction
@@ -80,9 +87,19 @@ class _Rewriting:
                 del extra[key]
                 extra |= replace(facts, tables=known).commit_info(key) if len(known) == len(states) else {}
         extra |= self._cloned(extra.pop(CLONED_KEY, None))
-        reads = {name: self._read(name, each) for name, each in (info.read_versions or {}).items()}
-        reads = {name: each for name, each in reads.items() if each}
-        return replace(changes, transactions=transactions), replace(info, extra=extra, read_versions=reads or None)
+        units = extra.get(UNITS_KEY)
+        if isinstance(units, Mapping):
+            own = {app_id: CommitInfo.from_json(each) for app_id, each in units.items() if isinstance(each, Mapping)}
+            extra[UNITS_KEY] = {
+                app_id: replace(each, read_versions=self._reads(each.read_versions)).to_json()
+                for app_id, each in own.items()
+            }
+        reads = self._reads(info.read_versions)
+        return replace(changes, transactions=transactions), replace(info, extra=extra, read_versions=reads)
+
+    def _reads(self, given: Mapping[str, Sequence[int]] | None) -> dict[str, list[int]] | None:
+        reads = {name: self._read(name, each) for name, each in (given or {}).items()}
+        return {name: each for name, each in reads.items() if each} or None
 
     def _position(self, position: SetTransaction) -> SetTransaction:
         if not is_position(position.app_id):

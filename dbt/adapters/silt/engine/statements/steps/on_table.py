@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log import commit_search
-from dbt.adapters.silt.engine.kernel.log.builds import Build
+from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY, Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json
@@ -231,7 +231,8 @@ def is_applied(context: Context, statement: Statement) -> bool:
 def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
     """Returns the statement's settings, with the reads of its texts: of its table, and of all tables."""
     commit, build = context.settings.commit, context.settings.build
-    facts = {} if build is None else _facts(context, build, resolved)
+    inputs = resolved.inputs.commit_info()
+    facts = {} if build is None else _facts(context, build, resolved, inputs)
     return replace(
         context.settings,
         positions=resolved.positions,
@@ -239,17 +240,18 @@ def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
         commit=replace(
             commit,
             read_versions=resolved.inputs.versions,
-            commit_info={**commit.commit_info, **resolved.inputs.commit_info(), **facts},
+            commit_info={**commit.commit_info, **inputs, **facts},
         ),
     )
 
 
-def _facts(context: Context, build: Build, resolved: Resolved) -> dict[str, Json]:
-    """Returns the fields of `commitInfo` for the facts of a build."""
+def _facts(context: Context, build: Build, resolved: Resolved, inputs: Mapping[str, Any]) -> dict[str, Json]:
+    """Returns the fields of `commitInfo` for the facts of a build; `inputs` has the fingerprints that it records."""
     if build.known is not None:
         return {**build.known.commit_info(), **build.known.inputs_info()}
     facts = facts_of(build, resolved, context.resolver.time_zone)
-    return replace(facts, portable=portable_of(context, build)).commit_info()
+    definitions, files = inputs.get(DEFINITIONS_KEY, {}), inputs.get(FILES_KEY, {})
+    return replace(facts, definitions=definitions, files=files, portable=portable_of(context, build)).commit_info()
 
 
 def portable_of(context: Context, build: Build) -> str | None:
