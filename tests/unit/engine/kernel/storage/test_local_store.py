@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import multiprocessing
 import os
-import shutil
 import socket
+import tracemalloc
 from collections.abc import Callable, Iterator
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
@@ -23,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SymbolicLinkError,
     UnusableFileError,
 )
-from dbt.adapters.silt.engine.kernel.storage import storage_errors
+from dbt.adapters.silt.engine.kernel.storage import beneath, storage_errors
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 from tests.unprivileged import run_unprivileged
@@ -115,6 +116,7 @@ def linked(tmp_path: Path) -> LocalStore:
         lambda store: store.delete_folder("folder/f"),
         lambda store: store.delete_empty_folder("folder/f"),
         lambda store: store.make_folder("folder/new"),
+        lambda store: store.copy_in("folder/new", io.BytesIO(b"x")),
         lambda store: store.make_folder("folder"),
         lambda store: store.rename_folder("folder/f", "new"),
         lambda store: store.make_durable(["folder/f"]),
@@ -128,6 +130,123 @@ def test_no_operation_follows_a_link(linked: LocalStore, tmp_path: Path, use: Ca
         use(linked)
     assert [(each.name, each.read_bytes()) for each in (tmp_path / "outside").iterdir()] == [("f", b"secret")]
     assert sorted(os.listdir(linked.root)) == ["folder", "link"]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.read("../outside/f"),
+        lambda store: store.read("a/../../outside/f"),
+        lambda store: store.open_input("../outside/f"),
+        lambda store: store.status("../outside/f"),
+        lambda store: store.list_from("../outside"),
+        lambda store: store.list_folders(".."),
+        lambda store: store.list_links("../outside"),
+        lambda store: store.put("../outside/f", b"x"),
+        lambda store: store.put_if_absent("../outside/new", b"x"),
+        lambda store: store.copy_in("../outside/new", io.BytesIO(b"x")),
+        lambda store: store.delete("../outside/f"),
+        lambda store: store.delete_all(["../outside/f"]),
+        lambda store: store.delete_folder("../outside"),
+        lambda store: store.delete_empty_folder("../outside/empty"),
+        lambda store: store.make_folder("../outside/new"),
+        lambda store: store.rename_folder("../outside", "new"),
+        lambda store: store.rename_folder("folder", "../outside/new"),
+        lambda store: store.make_durable(["../outside/f"]),
+        lambda store: store.folder_modified_ms("../outside"),
+        lambda store: store.pin("../outside"),
+        lambda store: store.child("folder").read("../../outside/f"),
+    ],
+)
+@pytest.mark.parametrize("allowed", [None, ()])
+def test_no_operation_leaves_the_folder_by_two_dots(
+    tmp_path: Path, use: Callable[[LocalStore], object], allowed: tuple[str, ...] | None
+) -> None:
+    for folder in ("outside/empty", "store/folder", "store/a"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "outside" / "f").write_bytes(b"secret")
+    with pytest.raises(UnusableFileError, match="leads out of the folder"):
+        use(LocalStore(tmp_path / "store", allowed))
+    assert (tmp_path / "outside" / "f").read_bytes() == b"secret"
+    assert sorted(os.listdir(tmp_path / "outside")) == ["empty", "f"]
+
+
+def test_a_read_needs_memory_for_the_file_and_not_for_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"x" * 1000)
+    store = LocalStore(tmp_path)
+    tracemalloc.start()
+    try:
+        assert store.read("f", 1 << 30) == b"x" * 1000
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_folders_are_deleted_however_deep_they_are(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(3_000):
+        os.mkdir("deep", dir_fd=descriptor)
+        inner = os.open("deep", os.O_RDONLY, dir_fd=descriptor)
+        os.close(os.open("file", os.O_CREAT, dir_fd=inner))
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    LocalStore(tmp_path).delete_folder("deep")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_with_many_folders_files_and_links_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "f").write_bytes(b"kept")
+    for number in range(20):
+        (tmp_path / "tree" / f"k={number}" / "inner").mkdir(parents=True)
+        (tmp_path / "tree" / f"k={number}" / "inner" / "f").touch()
+        (tmp_path / "tree" / f"k={number}" / "link").symlink_to(tmp_path / "outside")
+    LocalStore(tmp_path).delete_folder("tree")
+    assert os.listdir(tmp_path) == ["outside"]
+    assert (tmp_path / "outside" / "f").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize("becomes_link", [True, False])
+def test_a_folder_that_is_exchanged_during_its_deletion_leads_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, becomes_link: bool
+) -> None:
+    for folder in ("outside/a", "store/top/tree/a", "store/moved"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "outside" / "a" / "f").write_bytes(b"kept")
+    top, scandir = tmp_path / "store" / "top", os.scandir
+
+    def exchanged(descriptor: int) -> object:
+        """Moves the folder above the tree away before the tree is listed, once."""
+        if top.exists() and not top.is_symlink():
+            top.rename(tmp_path / "store" / "moved" / "top")
+            if becomes_link:
+                top.symlink_to(tmp_path / "outside")
+        return scandir(descriptor)
+
+    monkeypatch.setattr(os, "scandir", exchanged)
+    with pytest.raises(StorageError):
+        LocalStore(tmp_path / "store").delete_folder("top/tree/a")
+    assert (tmp_path / "outside" / "a" / "f").read_bytes() == b"kept"
+
+
+def test_a_folder_that_is_moved_during_its_deletion_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "store" / "tree" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "b").mkdir()
+    rmdir = os.rmdir
+
+    def moved(name: str, *, dir_fd: int) -> None:
+        rmdir(name, dir_fd=dir_fd)
+        if name == "b":
+            (tmp_path / "store" / "tree" / "a").rename(tmp_path / "outside" / "a")
+
+    monkeypatch.setattr(os, "rmdir", moved)
+    with pytest.raises(StorageError, match="a folder was moved while it was deleted"):
+        LocalStore(tmp_path / "store").delete_folder("tree")
+    assert (tmp_path / "outside" / "b").is_dir()
 
 
 def test_a_link_itself_is_deleted_and_renamed(linked: LocalStore, tmp_path: Path) -> None:
@@ -278,15 +397,15 @@ def test_a_folder_in_which_other_processes_still_create_files_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     (tmp_path / "part").mkdir()
-    rmtree, errors = shutil.rmtree, [error, error]
+    delete_tree, errors = beneath.delete_tree, [error, error]
 
-    def interrupted(path: str) -> None:
+    def interrupted(above: int, name: str) -> None:
         if errors:
             (tmp_path / "part" / f"late-{len(errors)}").touch()
             raise errors.pop()
-        rmtree(path)
+        delete_tree(above, name)
 
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    monkeypatch.setattr(beneath, "delete_tree", interrupted)
     LocalStore(tmp_path).delete_folder("part")
     assert list(tmp_path.iterdir()) == []
 
@@ -298,11 +417,11 @@ def test_a_file_at_the_path_of_a_folder_is_not_deleted(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_never_empty_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(path: str) -> None:
-        raise OSError(errno.ENOTEMPTY, "not empty", path)
+    def interrupted(above: int, name: str) -> None:
+        raise OSError(errno.ENOTEMPTY, "not empty", name)
 
     (tmp_path / "part").mkdir()
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    monkeypatch.setattr(beneath, "delete_tree", interrupted)
     with pytest.raises(StorageError, match="part"):
         LocalStore(tmp_path).delete_folder("part")
 
@@ -310,11 +429,11 @@ def test_a_folder_that_is_never_empty_is_an_error(tmp_path: Path, monkeypatch: p
 def test_a_folder_whose_files_vanish_at_each_attempt_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(path: str) -> None:
-        raise FileNotFoundError(errno.ENOENT, "renamed", path)
+    def interrupted(above: int, name: str) -> None:
+        raise FileNotFoundError(errno.ENOENT, "renamed", name)
 
     (tmp_path / "part").mkdir()
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    monkeypatch.setattr(beneath, "delete_tree", interrupted)
     with pytest.raises(StorageError, match="part cannot be deleted"):
         LocalStore(tmp_path).delete_folder("part")
 

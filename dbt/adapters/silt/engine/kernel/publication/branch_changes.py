@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net_changes
 from dbt.adapters.silt.engine.kernel.publication.prepared import drops
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata, SetTransaction
-from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
+from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, Changes
@@ -128,7 +128,13 @@ def new_files(log: BranchLog) -> list[str]:
         if commit.info.operation == RESTORE_OPERATION:
             others |= paths - own  # files of earlier versions of the table, which its history needs
         own |= paths - others
-    return sorted(path for path in own if not is_absolute(path))
+    # A commit of the branch may name any file: anyone who can write to the warehouse can write it.
+    return sorted(path for path in own if _is_data_file(path))
+
+
+def _is_data_file(path: str) -> bool:
+    """Returns whether a plain name is in the table's folder and not in its log."""
+    return not is_absolute(path) and ".." not in path.split("/") and path.split("/")[0] != LOG_FOLDER
 
 
 def needed_files(log: BranchLog) -> set[str]:

@@ -1,7 +1,8 @@
 """Opens files and folders below a trusted folder without following symbolic links.
 
 Each component of a path is opened relative to the descriptor of the folder above it, so that a link that another
-process creates in its place at the same time is not followed either. The path of the trusted folder may contain links.
+process creates in its place at the same time is not followed either. A path with `..` is refused. The path of the
+trusted folder may contain links.
 Source: openat(2), open(2) `O_NOFOLLOW`.
 """
 
@@ -12,6 +13,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import SymbolicLinkError, UnusableFileError
@@ -36,9 +38,10 @@ def folder(top: str, path: str, flags: int = SEARCH) -> Iterator[int]:
 
     Raises:
         SymbolicLinkError: if a component of the path is a symbolic link.
+        UnusableFileError: if a component of the path is `..`.
         OSError: if the folder is missing or cannot be opened.
     """
-    names = _names(path)
+    names = _names(top, path)
     descriptor = os.open(top, SEARCH if names else flags)
     try:
         for position, name in enumerate(names):
@@ -63,7 +66,7 @@ def make_folder(top: str, path: str) -> None:
         SymbolicLinkError: if a component of the path is a symbolic link.
         OSError: if the folder cannot be created.
     """
-    names = _names(path)
+    names = _names(top, path)
     for depth, name in enumerate(names):
         with folder(top, "/".join(names[:depth]), READ) as above:
             try:
@@ -134,8 +137,87 @@ def link_error(shown: str, name: str | None = None) -> SymbolicLinkError:
     return SymbolicLinkError(f"{what}, and links in a table's folder are not followed", details={"path": shown})
 
 
-def _names(path: str) -> list[str]:
-    return [name for name in path.split("/") if name not in ("", ".")]
+def delete_tree(above: int, name: str) -> None:
+    """Deletes a folder with its content, and no file behind a link, also while other processes move or replace folders.
+
+    Each entry is deleted relative to the descriptor of its folder. The depth of the folders is not limited: only a
+    single folder is open at a time.
+
+    Args:
+        above: the descriptor of the folder that contains the folder.
+
+    Raises:
+        OSError: if an entry cannot be deleted; `ENOTEMPTY` if a file was added meanwhile, `ESTALE` if a folder was
+            moved meanwhile. Other entries may have been deleted.
+    """
+    descriptor = _inner_folder(above, name, READ)
+    try:
+        trail = [_Level(name, _identity(above), _emptied(descriptor))]
+        while len(trail) > 1 or trail[0].folders:
+            level = trail[-1]
+            if level.folders:
+                inner = level.folders.pop()
+                descriptor, left = _inner_folder(descriptor, inner, READ), descriptor
+                trail.append(_Level(inner, _closed(left), _emptied(descriptor)))
+            else:
+                descriptor, left = os.open("..", READ, dir_fd=descriptor), descriptor
+                _closed(left)
+                _check_same(descriptor, trail.pop().above)
+                os.rmdir(level.name, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    os.rmdir(name, dir_fd=above)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A folder that is being deleted.
+
+    Attributes:
+        name: its name in the folder above it.
+        above: the device and the inode of the folder above it.
+        folders: the names of its folders that are not deleted yet.
+    """
+
+    name: str
+    above: tuple[int, int]
+    folders: list[str]
+
+
+def _emptied(descriptor: int) -> list[str]:
+    """Deletes the files and links directly in a folder, and returns the names of its folders."""
+    with os.scandir(descriptor) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=descriptor)
+    return [name for name, is_folder in found if is_folder]
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_dev, found.st_ino
+
+
+def _closed(descriptor: int) -> tuple[int, int]:
+    """Closes a folder and returns its identity."""
+    try:
+        return _identity(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_same(descriptor: int, expected: tuple[int, int]) -> None:
+    if _identity(descriptor) != expected:
+        raise OSError(errno.ESTALE, "a folder was moved while it was deleted")
+
+
+def _names(top: str, path: str) -> list[str]:
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if ".." in names:
+        raise UnusableFileError(f"the path {path} leads out of the folder {top}", details={"path": path})
+    return names
 
 
 def _inner_folder(above: int, name: str, flags: int) -> int:

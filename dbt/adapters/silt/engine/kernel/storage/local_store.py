@@ -94,9 +94,11 @@ class LocalStore(store.Store):
 
     def read(self, path: str, at_most: int = store.MOST_BYTES) -> bytes:
         with _mapped("reading", self._full_path(path)), self._opened(path) as descriptor:
-            store.check_size(self._full_path(path), os.fstat(descriptor).st_size, at_most)
+            size = os.fstat(descriptor).st_size
+            store.check_size(self._full_path(path), size, at_most)
             with open(descriptor, "rb", closefd=False) as file:
-                return file.read(at_most)
+                # Python allocates memory for as many bytes as it is asked for.
+                return file.read(min(at_most, size + 1))
 
     def open_input(self, path: str) -> IO[bytes]:
         with _mapped("opening", self._full_path(path)), self._opened(path) as descriptor:
@@ -146,7 +148,7 @@ class LocalStore(store.Store):
                 os.fsync(folder)
 
     def copy_in(self, path: str, data: IO[bytes]) -> None:
-        with open(self.local_path(path), "xb") as copied:
+        with self._open_parent(path) as (folder, name), open(_created(name, folder), "wb") as copied:
             shutil.copyfileobj(data, copied, _PART_BYTES)
 
     def delete(self, path: str) -> None:
@@ -186,7 +188,7 @@ class LocalStore(store.Store):
         path = self._full_path(folder)
         for left in reversed(range(_MOST_TRIES)):
             try:
-                # A file that is renamed at the same time stops rmtree.
+                # A file that is added or renamed at the same time stops the deletion.
                 with contextlib.suppress(store.ObjectMissing), _mapped_write("deleting the folder", path):
                     if not self._delete_tree(folder):
                         return
@@ -209,7 +211,7 @@ class LocalStore(store.Store):
                 os.unlink(name, dir_fd=above)
             if not stat.S_ISDIR(mode):
                 return False
-            shutil.rmtree(self._full_path(folder))
+            beneath.delete_tree(above, name)
             return True
 
     def delete_empty_folder(self, folder: str) -> bool:
@@ -462,11 +464,15 @@ def _mapped_write(doing: str, path: str) -> contextlib.AbstractContextManager[No
 
 
 def _write_durably(path: str, data: bytes, folder: int | None = None) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
-    with open(descriptor, "wb") as file:
+    with open(_created(path, folder), "wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(descriptor)
+        os.fsync(file.fileno())
+
+
+def _created(path: str, folder: int | None) -> int:
+    """Returns the descriptor of a new file, which may not exist yet, relative to a folder."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
 
 
 def _sync(path: str, flags: int) -> None:
