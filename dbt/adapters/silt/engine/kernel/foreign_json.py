@@ -2,7 +2,7 @@
 
 Python's own reader raises a RecursionError on deep nesting, and a value that it still reads may be too deep for the
 functions that traverse it. It also accepts half of a surrogate pair (RFC 8259, section 8.2), which no encoding can
-write.
+write, and `NaN` and `Infinity`, which are not JSON.
 """
 
 from __future__ import annotations
@@ -10,23 +10,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 200
 """The greatest depth of nested objects and arrays. A level of a nested column takes three."""
 
 _TOO_DEEP: Final = f"it is nested more than {DEEPEST} levels deep"
 _HALF: Final = "it contains half of a surrogate pair, which is not a character"
-_PLAIN: Final = json.JSONDecoder()
-_EXACT: Final = json.JSONDecoder(parse_float=Decimal)
-"""Created once: `json.loads` with an argument creates a decoder per call, which takes as long as a short line."""
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+# Created once: `json.loads` with an argument creates a decoder per call, which takes as long as a short line.
+_PLAIN: Final = json.JSONDecoder(parse_constant=_refuse)
+_EXACT: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
+_SHOWN: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=str)
 
 
 def loads(text: str | bytes) -> Any:
     """Parses JSON.
 
     Raises:
-        ValueError: if the text is not JSON, not UTF-8, nested too deeply, or contains half of a surrogate pair.
+        ValueError: if the text is not JSON, not UTF-8, nested too deeply, or contains half of a surrogate pair, or a
+            number that is not finite or has more digits than Python converts.
     """
     return _parsed(_PLAIN, text if isinstance(text, str) else text.decode("utf-8-sig"))
 
@@ -35,9 +43,10 @@ def loads_exactly(text: str, is_only_shown: bool = False) -> Any:
     """Parses JSON as `loads` does; a number with a fraction becomes a Decimal, never a float.
 
     Args:
-        is_only_shown: whether its strings are never written again, so that they may contain half of a surrogate pair.
+        is_only_shown: whether its values are never written again, so that strings may contain half of a surrogate pair,
+            and `NaN` and `Infinity` are strings.
     """
-    return _parsed(_EXACT, text, is_only_shown)
+    return _parsed(_SHOWN if is_only_shown else _EXACT, text, is_only_shown)
 
 
 def _parsed(decoder: json.JSONDecoder, text: str, is_only_shown: bool = False) -> Any:
@@ -45,6 +54,8 @@ def _parsed(decoder: json.JSONDecoder, text: str, is_only_shown: bool = False) -
         value = decoder.decode(text)
     except RecursionError as error:
         raise ValueError(_TOO_DEEP) from error
+    except ArithmeticError as error:  # the exponent of a Decimal has a limit
+        raise ValueError("it contains a number whose exponent is too long") from error
     # Counting and searching are fast, and very few texts have so many brackets, or escaped surrogates.
     if text.count("{") + text.count("[") > DEEPEST and _is_too_deep(value):
         raise ValueError(_TOO_DEEP)

@@ -286,6 +286,14 @@ def test_decimals_are_compared_exactly_at_any_scale() -> None:
     assert kept(files, Comparison("<", A, big - Decimal("0.001"))) == []
 
 
+@pytest.mark.parametrize("number", ["1e-999999999", "1e999999999", "1e99999999999999999999", "NaN", "9" * 5000])
+@pytest.mark.parametrize("files", [1, 40])
+def test_a_bound_that_is_no_decimal_excludes_no_file_however_many_files_have_it(number: str, files: int) -> None:
+    absurd = f'{{"numRecords": 1, "minValues": {{"a": {number}}}, "maxValues": {{"a": {number}}}}}'
+    found = table(field(DecimalType(38, 2)), stats(1, 2), *[absurd] * files)
+    assert kept(found, Comparison("=", A, Decimal(5))) == list(range(1, files + 1))
+
+
 def test_long_decimals_of_writers_that_may_round_are_not_trusted() -> None:
     rounded = Decimal("12345678901234567000")
     files = table(field(DecimalType(38, 2)), stats(rounded, rounded), stats(1, 2), trusted=False)

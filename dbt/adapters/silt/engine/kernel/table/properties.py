@@ -28,7 +28,7 @@ _UNITS_MS = {
     "day": Decimal(86_400_000),
     "week": Decimal(604_800_000),
 }
-_INTERVAL_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*")
+_INTERVAL_PART = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([a-z]+)\s*")
 
 CONSTRAINT_PREFIX: Final = "delta.constraints."
 FEATURE_PREFIX: Final = "delta.feature."
@@ -56,7 +56,7 @@ def boolean(text: str) -> bool:
 
 
 def _integer(text: str, least: int) -> int:
-    if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) or int(text) < least:
+    if not re.fullmatch(r"\s*[+-]?[0-9]{1,19}\s*", text) or int(text) < least:
         raise ValueError(f"it must be a whole number, at least {least}")
     return int(text)
 
@@ -119,7 +119,7 @@ def _interval_ms(text: str) -> int:
 
 def _byte_size(text: str) -> int:
     """Parses a number of bytes, with or without one of Spark's units: `256mb` is `268435456`."""
-    match = re.fullmatch(r"\s*([0-9]+)\s*([kmgtp]?)b?\s*", text.lower())
+    match = re.fullmatch(r"\s*([0-9]{1,18})\s*([kmgtp]?)b?\s*", text.lower())
     if match is None or int(match[1]) == 0:
         raise ValueError("it must be a number of bytes above 0, or a number with a unit, such as `256mb`")
     return int(match[1]) << 10 * " kmgtp".index(match[2] or " ")

@@ -27,7 +27,7 @@ CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
 COMMIT_TIMESTAMP = "_commit_timestamp"
 
-_DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]+)\s*(?:,\s*(-?[0-9]+)\s*)?\))?")
+_DECIMAL = re.compile(r"decimal(?:\(\s*([0-9]{1,2})\s*(?:,\s*(-?[0-9]{1,2})\s*)?\))?")
 # Spark 2 wrote the type `void` this way.
 _EARLIER_NAMES = {"null": "void"}
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}

@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, 
 DECIMAL_FORM: Final = pa.decimal256(76, 38)
 
 _INT64_LIMIT = 1 << 63
+_WHOLE = re.compile("[+-]?[0-9]{1,400}")
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = _EPOCH.replace(tzinfo=timezone.utc)
 _MOMENT = re.compile(
@@ -86,7 +87,7 @@ class ValueOrder:
         return texts.cast(self.form)
 
     def _parsed(self, text: str) -> Any:
-        return self.encode(int(text)) if re.fullmatch("[+-]?[0-9]+", text) else None
+        return self.encode(int(text)) if _WHOLE.fullmatch(text) else None
 
 
 class Booleans(ValueOrder):
@@ -118,7 +119,13 @@ class Doubles(ValueOrder):
         return value if isinstance(value, float) else None
 
     def from_json(self, value: Any) -> Any:
-        return float(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
+        if not isinstance(value, int | Decimal) or isinstance(value, bool):
+            return None
+        try:
+            number = float(value)
+        except OverflowError:
+            return None
+        return number if math.isfinite(number) else None
 
     def from_statistics(self, values: pa.Array) -> pa.Array:
         return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
@@ -154,7 +161,21 @@ class WidenedFloats(Doubles):
         return pc.max_element_wise(self.from_statistics(maxima), Floats().from_statistics(maxima))
 
 
+LONG_EXPONENT: Final = r"[0-9.][eE][+-]?[0-9]{4,}"
+"""Matches numbers with an exponent that may end the process if Arrow converts their text to a decimal."""
+
+_MOST_DIGITS: Final = 1000
+
+
+def is_safe(number: Decimal) -> bool:
+    """Returns whether Arrow can convert the number to a decimal, or refuse it; a long exponent ends the process."""
+    _, digits, exponent = number.as_tuple()
+    return isinstance(exponent, int) and len(digits) <= _MOST_DIGITS and abs(exponent) <= _MOST_DIGITS
+
+
 class Decimals(ValueOrder):
+    """Decimals; a number with more than a thousand digits has no form, even if most of them are zeros."""
+
     form = DECIMAL_FORM
     json_form = DECIMAL_FORM
 
@@ -163,11 +184,12 @@ class Decimals(ValueOrder):
         self.float_limit = pa.scalar(Decimal(10) ** (15 - scale), DECIMAL_FORM)
 
     def encode(self, value: Any) -> Any:
-        try:
-            number = pa.scalar(Decimal(value), DECIMAL_FORM) if isinstance(value, int | Decimal) else None
-        except (pa.ArrowInvalid, ArithmeticError):
+        if not isinstance(value, int | Decimal) or not is_safe(Decimal(value)):
             return None
-        return None if number is None else number.as_py()
+        try:
+            return pa.scalar(Decimal(value), DECIMAL_FORM).as_py()
+        except pa.ArrowInvalid:
+            return None
 
     def from_json(self, value: Any) -> Any:
         return self.encode(value)
@@ -176,6 +198,11 @@ class Decimals(ValueOrder):
     def text(form: Decimal, scale: int) -> str:
         """Formats a decimal with the digits of its column's type, without Python's arithmetic, which rounds to 28."""
         return format(form, f".{scale}f")
+
+    def _cast(self, texts: pa.Array) -> pa.Array:
+        if pc.any(pc.match_substring_regex(texts, LONG_EXPONENT)).as_py():
+            raise pa.ArrowInvalid("the exponent of a number is too long")
+        return super()._cast(texts)
 
     def _parsed(self, text: str) -> Any:
         try:
