@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def tried(folder: Path, every: int) -> subprocess.CompletedProcess[str]:
     """Runs the attacks in a process of their own, because a number can end it by a signal."""
-    command = [sys.executable, "-m", "tests.security.numbers", str(folder), str(every)]
+    command = [sys.executable, "-m", "tests.security.logs.numbers", str(folder), str(every)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
 
 

@@ -1,6 +1,6 @@
 """Puts absurd numbers into each place of a table's log that holds a number, and opens the table by each door.
 
-python -m tests.security.numbers FOLDER
+python -m tests.security.logs.numbers FOLDER
 """
 
 from __future__ import annotations
