@@ -11,13 +11,13 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any, Final
 
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.__version__ import version as package_version
 from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
+from dbt.adapters.silt.engine.reuse.settings import machine_settings
 from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.runs.done_again import is_repeatable
 
@@ -61,12 +61,6 @@ _OWN_STRATEGIES: Final = (
 )
 _EXPRESSIONS_OF_SNAPSHOTS: Final = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
 _PACKAGES: Final = ("dbt", "dbt_spark", "dbt_silt")
-_VARIABLES: Final = (
-    *("SPARK_HOME", "SPARK_ANSI_SQL_MODE", "PYSPARK_SUBMIT_ARGS", "TZ"),
-    *("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"),
-)
-"""The environment variables that determine settings of a Spark that this machine starts."""
-
 _LOCAL_TIME: Final = "/etc/localtime"
 _NAMES_IN_CODE: Final = re.compile(r"(silt__|spark__|default__)?(generate_\w+_name|ref|source|is_incremental)")
 _DISPATCHED: Final = ("silt__", "spark__", "databricks__", "default__", "materialization_")
@@ -114,7 +108,7 @@ class ProjectFacts:
     @property
     def _parts(self) -> list[Any]:
         settings = {name: str(value) for name, value in self.spark_conf.items()}
-        spark = self.spark or [_spark_version(), _spark_defaults(), *map(os.environ.get, _VARIABLES)]
+        spark = self.spark or [_spark_version(), machine_settings()]
         zone = settings.get("spark.sql.session.timeZone") or _local_zone()
         return [package_version, spark, zone, settings, dict(self.macros)]
 
@@ -337,14 +331,6 @@ def _spark_version() -> str | None:
 
 def _local_zone() -> list[Any]:
     return [*time.tzname, time.timezone, os.path.realpath(_LOCAL_TIME)]
-
-
-def _spark_defaults() -> str | None:
-    """Returns the settings of this machine's Spark, if it has a file of them."""
-    home = os.environ.get("SPARK_HOME")
-    folder = os.environ.get("SPARK_CONF_DIR") or (home and os.path.join(home, "conf"))
-    file = Path(folder or "") / "spark-defaults.conf"
-    return file.read_text(errors="replace") if folder and file.is_file() else None
 
 
 def _hash(value: Any) -> str:

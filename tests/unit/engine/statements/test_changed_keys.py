@@ -11,6 +11,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.engine.statements.steps import keyed_query
 from tests.unit.engine.house import House, side_by_side
 
 TOTALS = "select customer, sum(amount) as total, count(*) as orders from orders group by customer"
@@ -449,3 +450,44 @@ def test_a_table_that_records_its_changes_records_those_of_the_changed_keys(shop
     assert model.run() is None
     version = shop.log("totals").snapshot().version
     assert {row.customer for row in shop.fetched(f"select * from table_changes('totals', {version})")} == {1}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("spark.sql.legacy.castComplexTypesToString.enabled", "true"),
+        ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
+        ("spark.sql.mapKeyDedupPolicy", "LAST_WIN"),
+        ("spark.sql.session.timeZone", "Asia/Tokyo"),
+        ("spark.sql.ansi.enabled", "false"),
+    ],
+)
+def test_a_setting_that_changes_values_replaces_all_rows_and_is_named(shop: House, setting: str, value: str) -> None:
+    model = Model(
+        shop, "select customer, cast(named_struct('a', sum(amount)) as string) as text from orders group by customer"
+    )
+    shop.sql("update orders set amount = 50 where id = 3")
+    shop.sql(f"set {setting} = {value}")
+    assert model.run() == f"{setting} has changed since the last run"
+    shop.sql("update orders set amount = 51 where id = 3")
+    assert model.run() is None
+
+
+def test_a_setting_that_changes_no_value_replaces_no_row(shop: House) -> None:
+    model = Model(shop, TOTALS)
+    for name in (
+        "spark.sql.shuffle.partitions",
+        "spark.sql.autoBroadcastJoinThreshold",
+        "spark.sql.files.maxPartitionBytes",
+    ):
+        shop.sql(f"set {name} = 1000")
+    assert model.run() is None
+
+
+def test_rows_without_recorded_settings_are_replaced_once(shop: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(keyed_query, "hashes", lambda _: {})
+        model = Model(shop, TOTALS)
+    assert str(model.run()).startswith("its rows were computed by an earlier version of dbt-silt")
+    assert model.run() is None

@@ -119,6 +119,7 @@ class BuildFacts:
         owner, code, environment: as in `Build`.
         portable: hash of `Build.portable` and of the query, with ids in place of the names of tables; None if it is
             never the same in another schema.
+        settings: name of each setting in the environment -> a hash of its value, if the reader must name a change.
         unknown: why the rows may differ in each build.
         day: the date of the build, if the rows depend on it.
         zone: the session's time zone, which determines that date.
@@ -137,6 +138,7 @@ class BuildFacts:
     definitions: Mapping[str, str | None] = field(default_factory=dict)
     files: Mapping[str, str | None] = field(default_factory=dict)
     portable: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_info(cls, info: CommitInfo, key: str = INFO_KEY) -> BuildFacts | None:
@@ -166,6 +168,7 @@ class BuildFacts:
             definitions=definitions,
             files=files,
             portable=portable if isinstance(portable, str) else None,
+            settings={name: each for name, each in _texts(body, "settings").items() if each is not None},
         )
 
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
@@ -175,6 +178,7 @@ class BuildFacts:
         }
         body: dict[str, Any] = {"owner": self.owner, "code": self.code, "environment": self.environment}
         body |= {name: dict(getattr(self, name)) for name in _FINGERPRINTS}
+        body |= {"settings": dict(self.settings)} if self.settings else {}
         body |= {"tables": tables} if tables else {}
         body |= {"unknown": list(self.unknown)} if self.unknown else {}
         body |= {} if self.day is None else {"day": self.day, "zone": self.zone}

@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import Expression, rename
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position, app_id_of, has_positions, recorded_position
 from dbt.adapters.silt.engine.reuse.present import last_build
+from dbt.adapters.silt.engine.reuse.settings import differences
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.conditions.condition_text import condition_text
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table
@@ -200,7 +201,7 @@ def _recorded(query: KeyedQuery, change: Change) -> BuildFacts:
     if not before.tables.keys() == now.tables.keys() == read:
         raise _MustRebuild(f"the query now reads {', '.join(sorted(read))}")
     if before.environment != now.environment:
-        raise _MustRebuild("the version of Spark, or the time zone or ANSI mode of the session, has changed")
+        raise _MustRebuild(_changed_settings(before, now))
     for name, state in now.tables.items():
         if before.tables[name].table_id != state.table_id:
             raise _MustRebuild(f"{name} was dropped and created again")
@@ -210,6 +211,15 @@ def _recorded(query: KeyedQuery, change: Change) -> BuildFacts:
         if position is None or position.version != before.tables[name].version:
             raise _MustRebuild(f"another statement has consumed changes of {name}")
     return before
+
+
+def _changed_settings(before: BuildFacts, now: BuildFacts) -> str:
+    """Returns the settings that differ, as a clause."""
+    if not before.settings:
+        return "its rows were computed by an earlier version of dbt-silt, which did not record all settings"
+    names = differences(before.settings, now.settings)
+    named = [name if name.startswith("spark.") else f"the version of {name}" for name in names]
+    return f"{' and '.join(named)} {'have' if len(named) > 1 else 'has'} changed since the last run"
 
 
 def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: BuildFacts, number: int) -> DataFrame | None:

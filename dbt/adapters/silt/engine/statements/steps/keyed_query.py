@@ -26,6 +26,8 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     all_fields,
 )
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
+from dbt.adapters.silt.engine.reuse.settings import hashes, session_settings
 from dbt.adapters.silt.engine.sql.ast import ChangedKeys, Name
 from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise
 from dbt.adapters.silt.engine.sql.tokens import normal_text, tokenize
@@ -39,7 +41,6 @@ OWNER: Final = "changed keys"
 """The owner of the facts in the commits of these statements."""
 
 _KEY_TYPES: Final = frozenset("byte short integer long string boolean date timestamp timestamp_ntz binary".split())
-_SETTINGS: Final = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
 _SHOWN_FIELDS: Final = "spark.sql.debug.maxToStringFields"
 _ALL_FIELDS: Final = "1000000"
 
@@ -137,10 +138,12 @@ def _facts(context: Context, clause: ChangedKeys, resolved: Resolved, columns: S
     definitions = sorted(set(text.definitions()))
     result = content_schema(columns.to_json())
     code = [normal_text(text.text.sql), clause.columns, result, definitions]
-    settings = [context.spark.version, *(context.spark.conf.get(name, None) for name in _SETTINGS)]
+    versions = {"Spark": context.spark.version, "dbt-silt": ENGINE_INFO}
+    settings = hashes({**versions, **session_settings(context.spark.conf)})
     # Earlier queries of the same unit of work do not determine the rows of this query.
     own = replace(resolved, inputs=Inputs(versions_of(resolved.reads), metadata=metadata_of(resolved.reads)))
-    return facts_of(Build(OWNER, facts_hash(code), facts_hash(settings)), own, context.resolver.time_zone)
+    build = Build(OWNER, facts_hash(code), facts_hash(settings))
+    return replace(facts_of(build, own, context.resolver.time_zone), settings=settings)
 
 
 def _check_relations(resolved: Resolved, facts: BuildFacts) -> None:

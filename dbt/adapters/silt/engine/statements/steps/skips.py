@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.reuse.decision import Reused
 from dbt.adapters.silt.engine.reuse.present import decide_now
+from dbt.adapters.silt.engine.reuse.settings import session_settings
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.engine.statements.steps.context import Context
@@ -98,9 +99,6 @@ SETTING: Final = "silt.reuse"
 _OWNER: Final = "sql"
 _VALUES: Final = ("unchanged", "never")
 _OPERATION: Final = "CREATE OR REPLACE TABLE AS SELECT"
-_OF_SPARK: Final = "spark.sql."
-_OF_THE_MACHINE: Final = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled")
-"""The settings whose defaults depend on the machine that runs Spark."""
 
 
 def session_build(
@@ -123,8 +121,7 @@ def session_build(
     if value != _VALUES[0] or statement.mode is not ast.CreateMode.CREATE_OR_REPLACE:
         return None
     here, spark = context.namespace, context.spark
-    given = {name: value for name, value in spark.conf.getAll.items() if name.startswith(_OF_SPARK)}
-    settings = sorted((given | {name: spark.conf.get(name, None) for name in _OF_THE_MACHINE}).items())
+    settings = sorted(session_settings(spark.conf).items())
     environment = facts_hash([ENGINE_INFO, spark.version, here.database, here.schema, settings])
     code = facts_hash(normal_text(statement.text))
     names = not all(isinstance(each, ast.SetSetting | ast.ResetSetting | ast.Use) for each in before)
