@@ -7,8 +7,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -19,6 +19,7 @@ from dbt.adapters.silt.__version__ import version as package_version
 from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
 from dbt.adapters.silt.engine.reuse.settings import machine_settings
 from dbt.adapters.silt.engine.sql.tokens import normal_text
+from dbt.adapters.silt.materializations.reached_macros import Reached, properties_of
 from dbt.adapters.silt.runs.done_again import is_repeatable
 
 UNCHANGED: Final = "unchanged"
@@ -60,10 +61,7 @@ _OWN_STRATEGIES: Final = (
     _CHANGED_KEYS,
 )
 _EXPRESSIONS_OF_SNAPSHOTS: Final = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
-_PACKAGES: Final = ("dbt", "dbt_spark", "dbt_silt")
 _LOCAL_TIME: Final = "/etc/localtime"
-_NAMES_IN_CODE: Final = re.compile(r"(silt__|spark__|default__)?(generate_\w+_name|ref|source|is_incremental)")
-_DISPATCHED: Final = ("silt__", "spark__", "databricks__", "default__", "materialization_")
 _NOT_OF_ROWS: Final = frozenset(
     """
     access batch_size begin concurrent_batches config_keys_defaults config_keys_used docs enabled event_time freshness
@@ -83,12 +81,16 @@ class ProjectFacts:
         macros: macros of the project and of its packages that replace macros of dbt or of this adapter: name -> code.
         spark: the Spark of the profile: a server, or None for a Spark that this machine starts.
         schema: the database and the schema in which names without a schema are looked up.
+        written_by: what these macros reach, and the values that they use.
+        hooks_of: finds what the hooks of a node reach.
     """
 
     spark_conf: Mapping[str, Any]
     macros: Mapping[str, str]
     spark: str | None = None
     schema: tuple[str, str] = ("", "")
+    written_by: Reached = field(default_factory=Reached)
+    hooks_of: Callable[[Mapping[str, Any]], Reached] = lambda _: Reached()
 
     @property
     def has_own_strategies(self) -> bool:
@@ -110,7 +112,7 @@ class ProjectFacts:
         settings = {name: str(value) for name, value in self.spark_conf.items()}
         spark = self.spark or [_spark_version(), machine_settings()]
         zone = settings.get("spark.sql.session.timeZone") or _local_zone()
-        return [package_version, spark, zone, settings, dict(self.macros)]
+        return [package_version, spark, zone, settings, dict(self.macros), *self.written_by.parts]
 
 
 def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
@@ -226,10 +228,12 @@ def build_of(model: Mapping[str, Any], checksum: str | None, around: ProjectFact
     is_sql = model.get("language", "sql") == "sql"
     code = str(model.get("compiled_code") or "")
     is_seed = model["resource_type"] == "seed"
-    portable = _hash([_checked(model, checksum), _configs(model, _NAMES), around.portable_hash])
+    hooks = around.hooks_of(model)
+    beside = [*hooks.parts, properties_of(model, hooks.of_node | around.written_by.of_node)]
+    portable = _hash([_checked(model, checksum), _configs(model, _NAMES), beside, around.portable_hash])
     return Build(
         owner=str(model["unique_id"]),
-        code=_hash([normal_text(code) if is_sql else code, _checked(model, checksum), _configs(model)]),
+        code=_hash([normal_text(code) if is_sql else code, _checked(model, checksum), _configs(model), beside]),
         environment=around.hash,
         at_ms=at_ms,
         effect=_effect(model, code),
@@ -256,22 +260,8 @@ def build_of_test(test: Mapping[str, Any], query: str, around: ProjectFacts, at_
         code=_hash([normal_text(query)]),
         environment=around.hash,
         at_ms=at_ms,
-        unknown=("it has a sql_header",) if test["config"].get("sql_header") else (),
+        unknown=(*(["it has a sql_header"] if test["config"].get("sql_header") else []), *around.written_by.unknown),
     )
-
-
-def replacing_macros(manifest: Any) -> dict[str, str]:
-    """Returns the macros of a project and its packages that replace macros of dbt or of this adapter: name -> code.
-
-    Macros that compute names of relations are left out, because the names are in the compiled code.
-    """
-    own = {each.name for each in manifest.macros.values() if each.package_name in _PACKAGES}
-    found = {
-        f"{each.package_name}.{each.name}": str(each.macro_sql)
-        for each in manifest.macros.values()
-        if each.package_name not in _PACKAGES and (each.name in own or each.name.startswith(_DISPATCHED))
-    }
-    return {name: code for name, code in sorted(found.items()) if not _NAMES_IN_CODE.fullmatch(name.split(".")[1])}
 
 
 def _effect(model: Mapping[str, Any], code: str) -> Effect:
@@ -285,6 +275,7 @@ def _effect(model: Mapping[str, Any], code: str) -> Effect:
 
 def _unknown(model: Mapping[str, Any], is_sql: bool, around: ProjectFacts) -> Iterator[str]:
     config = model["config"]
+    yield from around.written_by.unknown
     if not is_sql and not config.get("pure"):
         yield "it is a python model without `pure: true`"
     if config.get("sql_header"):

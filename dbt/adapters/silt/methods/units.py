@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.flags import get_flags
 from dbt_common.exceptions import DbtDatabaseError
 
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.reuse import present
     from dbt.adapters.silt.engine.sql import ast, tokens
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
-    from dbt.adapters.silt.materializations import reuse, seed_checks
+    from dbt.adapters.silt.materializations import reached_macros, reuse, seed_checks
     from dbt.adapters.silt.materializations.external import project_files
     from dbt.adapters.silt.methods import other_targets
     from dbt.adapters.silt.relation import SiltRelation
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 else:
     present = lazy_module("dbt.adapters.silt.engine.reuse.present")
     reuse_decision = lazy_module("dbt.adapters.silt.engine.reuse.decision")
+    reached_macros = lazy_module("dbt.adapters.silt.materializations.reached_macros")
     reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
@@ -218,8 +220,15 @@ class UnitMethods(metaclass=AdapterMeta):
 
     def _project_facts(self, macro_resolver: Any) -> reuse.ProjectFacts:
         given = self.config.credentials
-        macros = reuse.replacing_macros(macro_resolver)
-        return reuse.ProjectFacts(given.spark_conf, macros, self._server(), (given.database, given.schema))
+        macros = reached_macros.Macros(macro_resolver, self._around())
+        found, schema = macros.replacing(), (given.database, given.schema)
+        return reuse.ProjectFacts(given.spark_conf, found.code, self._server(), schema, found, macros.of_hooks)
+
+    def _around(self) -> reached_macros.Around:
+        """Returns the values of dbt that macros may use."""
+        config = self.config
+        variables = {**config.vars.to_dict(), **self.connections.invocation.variables}
+        return reached_macros.Around(variables, config.to_target_dict(), get_flags(), config.dispatch)
 
     def _server(self) -> str | None:
         """Returns the server of the profile with its version and settings, if Spark runs on a server."""

@@ -50,7 +50,7 @@ def session_settings(conf: Any) -> dict[str, str | None]:
 
 
 def machine_settings() -> dict[str, str]:
-    """Returns what determines the settings of a Spark that this machine starts: variables, and files by their hashes."""
+    """Returns the variables, and the hashes of the files, that configure a Spark that this machine starts."""
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     return {**variables, **{str(file): _hash(file.read_bytes()) for file in _files() if file.is_file()}}
 
