@@ -1,4 +1,4 @@
-"""Finds what the code around a node's compiled code depends on: macros that replace dbt's, and hooks.
+"""Finds the macros and values that the code around a node's compiled code uses: hooks, and macros instead of dbt's.
 
 Such code runs between the compilation of a node and its write, so that its result is not in the compiled code. All
 macros that it reaches count, and the values of the variables of dbt that they use.
@@ -43,7 +43,7 @@ class Around:
     """The values of dbt that macros may use.
 
     Attributes:
-        variables: those of the project and of `--vars`.
+        variables: the variables of the project and of `--vars`.
         target: `target` of macros.
         flags: the flags of the command.
         dispatch: the configured orders in which dispatch looks for macros.
@@ -57,7 +57,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Reached:
-    """What some code reaches.
+    """The macros and values that some code reaches.
 
     Attributes:
         code: the macros of the project and its packages: name -> code.
@@ -89,7 +89,7 @@ class Macros:
     around: Around = field(default_factory=Around)
 
     def replacing(self) -> Reached:
-        """Returns what the macros reach that replace macros of dbt or of this adapter.
+        """Follows the macros that replace macros of dbt or of this adapter.
 
         Macros that compute names of relations are left out, because the names are in the compiled code.
         """
@@ -101,7 +101,7 @@ class Macros:
         return Reached(found.code, {**found.values, **dispatch}, found.unknown, found.of_node)
 
     def of_hooks(self, model: Mapping[str, Any]) -> Reached:
-        """Returns what the hooks of a node reach, if they have Jinja.
+        """Follows the hooks of a node, if they have Jinja.
 
         Hooks that write something else in each run, such as an audit, do not prevent reuse.
         """
@@ -151,7 +151,7 @@ class Macros:
         return values[name]()
 
     def _variables(self, uses: _Uses) -> Any:
-        """Returns the variables of dbt that code names, also those of packages; all if a name is computed."""
+        """Returns the variables that code names, also in the scope of a package; all if a name is computed."""
         given = {name: each for name, each in self.around.variables.items() if not name.startswith("silt_")}
         if uses.any_variable:
             return given
@@ -198,7 +198,7 @@ class _Uses:
 
 @functools.lru_cache(maxsize=1_000)
 def _uses(text: str, where: str) -> _Uses:
-    """Returns the names that Jinja code uses; a name in a string or a comment is none."""
+    """Returns the names that Jinja code uses; strings and comments have no names."""
     try:
         tree = get_environment(None, capture_macros=False).parse(text)
     except TemplateError:
@@ -218,7 +218,7 @@ def _uses(text: str, where: str) -> _Uses:
 
 
 def _dynamic(tree: nodes.Template, uses: _Uses) -> Iterator[str]:
-    """Yields what is named by a value; notes the variables that are named by a constant."""
+    """Yields the calls with a computed name; notes the variables with a constant name."""
     times = sum(each.name == "var" for each in tree.find_all(nodes.Name))
     for call in tree.find_all(nodes.Call):
         first = call.args[0].value if call.args and isinstance(call.args[0], nodes.Const) else None

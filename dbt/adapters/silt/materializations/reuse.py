@@ -81,8 +81,8 @@ class ProjectFacts:
         macros: macros of the project and of its packages that replace macros of dbt or of this adapter: name -> code.
         spark: the Spark of the profile: a server, or None for a Spark that this machine starts.
         schema: the database and the schema in which names without a schema are looked up.
-        written_by: what these macros reach, and the values that they use.
-        hooks_of: finds what the hooks of a node reach.
+        written_by: all macros that these macros reach, and the values that they use.
+        hooks_of: follows the hooks of a node.
     """
 
     spark_conf: Mapping[str, Any]

@@ -228,7 +228,8 @@ class UnitMethods(metaclass=AdapterMeta):
         """Returns the values of dbt that macros may use."""
         config = self.config
         variables = {**config.vars.to_dict(), **self.connections.invocation.variables}
-        return reached_macros.Around(variables, config.to_target_dict(), get_flags(), config.dispatch)
+        flags = get_flags()  # type: ignore[no-untyped-call]
+        return reached_macros.Around(variables, config.to_target_dict(), flags, config.dispatch)
 
     def _server(self) -> str | None:
         """Returns the server of the profile with its version and settings, if Spark runs on a server."""

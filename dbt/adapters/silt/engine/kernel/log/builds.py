@@ -168,7 +168,7 @@ class BuildFacts:
             definitions=definitions,
             files=files,
             portable=portable if isinstance(portable, str) else None,
-            settings={name: each for name, each in _texts(body, "settings").items() if each is not None},
+            settings={name: each for name, each in (_texts(body, "settings") or {}).items() if each is not None},
         )
 
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
