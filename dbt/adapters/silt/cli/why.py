@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Rows
+from dbt.adapters.silt.cli.project import profile
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
@@ -17,11 +20,14 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 MODULE: Final = "dbt.adapters.silt.runs.explained_reuse"
 """The program of a separate process that compiles the nodes with dbt, so that this process need not load dbt."""
 
-_OPTIONS: Final = ("project_dir", "profiles_dir", "profile", "target", "target_path", "vars")
+_OPTIONS: Final = ("project_dir", "profiles_dir", "profile", "target", "vars")
+_PARSED: Final = "partial_parse.msgpack"
+_PARSED_VARIABLES: Final = ("DBT_PARTIAL_PARSE_FILE_PATH", "DBT_ENGINE_PARTIAL_PARSE_FILE_PATH")
 _COLUMNS: Final = ("node", "would be", "because")
 _DESCRIPTION = """\
 Compiles the nodes with dbt, compares their code and their inputs with the last build in the log of their tables, and
-shows what a run would do with each node that has `reuse`. Nothing is built, and no hook runs. Queries that the SQL runs
+shows what a run would do with each node that has `reuse`. Nothing is built, no hook runs, and target/ stays as it is,
+so that `dbt retry` and `silt report` still see the last run. Queries that the SQL runs
 while it is compiled are run. The inputs are taken as they are now: if a run would build an input first, the node is
 shown as built after it, or as cloned or built if it has `reuse: {from: prod}`. Only chosen nodes are inputs in this
 sense: `silt why +orders` chooses them too."""
@@ -42,8 +48,9 @@ def run(arguments: Namespace) -> int:
     """
     if arguments.warehouse is not None:
         raise InvalidSettingError("only a dbt project has nodes", remedy="Leave `--warehouse` out")
-    program = [sys.executable, "-m", MODULE, *_for_dbt(arguments)]
-    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)
+    with tempfile.TemporaryDirectory(prefix="silt-why-") as folder:
+        program = [sys.executable, "-m", MODULE, *_for_dbt(arguments), *_written_to(folder, arguments)]
+        done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise InvalidSettingError("dbt cannot compile the nodes", remedy="Correct what dbt reports above")
     return show(answer(json.loads(done.stdout)), arguments.json)
@@ -61,3 +68,17 @@ def _for_dbt(arguments: Namespace) -> Iterator[str]:
         value = getattr(arguments, name)
         if value is not None:
             yield from (f"--{name.replace('_', '-')}", value)
+
+
+def _written_to(folder: str, arguments: Namespace) -> Iterator[str]:
+    """Yields the options with which dbt writes artifacts and logs to a folder, and reads its last parse from target/.
+
+    `dbt retry` and the report read the last command's artifacts, so a compilation must not replace them.
+    """
+    yield from ("--target-path", folder, "--log-path", folder)
+    project = profile.find_project(arguments)
+    if project is None or any(os.environ.get(name) for name in _PARSED_VARIABLES):
+        return
+    parsed = project.target_path / _PARSED
+    if parsed.is_file():
+        yield from ("--partial-parse-file-path", str(parsed))
