@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import venv
 from importlib import metadata
 from pathlib import Path
 
@@ -81,3 +84,47 @@ def test_a_server_gets_the_environment_without_dbts_secrets_and_connection_setti
     given = environment_of_server()
     assert given["SPARK_CONF_DIR"] == "/conf"
     assert not {"DBT_ENV_SECRET_TOKEN", "SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE"} & set(given)
+
+
+_NAME = """
+from dbt.adapters.silt.kept_spark.inherited_environment import name_of, read
+print(name_of({}, read()))
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment, in which scripts may name Python in several ways."""
+    folder = tmp_path_factory.mktemp("venv")
+    venv.create(folder, symlinks=True)
+    return folder
+
+
+def name_in(python: Path, **variables: str) -> str:
+    """Returns the name of the Spark of a command that is started by this Python, with this process's packages."""
+    path = os.pathsep.join(each for each in sys.path if each)
+    given = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path, "LANG": "C.UTF-8"}
+    program = [str(python), "-c", _NAME]
+    return subprocess.run(program, env={**given, **variables}, capture_output=True, text=True, check=True).stdout
+
+
+def test_scripts_that_name_the_same_python_differently_have_the_same_name(environment: Path) -> None:
+    link = environment / "bin" / "py"
+    link.symlink_to("python3")
+    moved = environment.parent / "linked"
+    moved.symlink_to(environment)
+    names = {name_in(environment / "bin" / each) for each in ("python", "python3", "py")}
+    names.add(name_in(moved / "bin" / "python"))
+    assert len(names) == 1
+
+
+def test_a_variable_that_names_the_same_python_does_not_change_the_name(environment: Path) -> None:
+    folder = environment / "bin"
+    named = {name_in(folder / "python", PYSPARK_PYTHON=each) for each in ("python3", str(folder / "python"))}
+    assert named == {name_in(folder / "python3")}
+    assert name_in(folder / "python", PYSPARK_PYTHON=os.path.realpath(folder / "python")) not in named
+
+
+def test_another_virtual_environment_has_another_name(environment: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path, symlinks=True)
+    assert name_in(tmp_path / "bin" / "python") != name_in(environment / "bin" / "python")

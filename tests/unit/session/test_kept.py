@@ -128,6 +128,27 @@ class TestShared:
         first.run("from pyspark.sql.functions import udf")
         assert first.run("session.range(3).select(udf(lambda x: x * 2, 'long')('id')).toPandas().sum().sum()") == "6"
 
+    def test_a_dataframe_has_only_its_methods_and_columns_as_attributes_as_without_keep_alive(
+        self, cache: Path, clients: tuple[Client, Client]
+    ) -> None:
+        first, _ = clients
+        with Client(cache, keep_alive=None) as embedded:
+            embedded.run("session = open()")
+            for name in ("df", "id", "toPandas", "rdds", "to_arrow", "_private", "__no_such__"):
+                asked = f"hasattr(session.range(1), {name!r})"
+                assert first.run(asked) == embedded.run(asked), name
+        assert first.run("open() is not None and len(kept._attached)") == 1, "the same Spark is used"
+
+    def test_a_command_that_needs_another_spark_says_why(self, cache: Path, clients: tuple[Client, Client]) -> None:
+        _, second = clients
+        asked = "kept.why_not_used('local[2]', {**conf, **MORE}, None, is_kept=True)"
+        assert second.run(asked.replace("MORE", "{}")) is None
+        [spark] = sparks(cache)
+        assert second.run(asked.replace("MORE", "{'spark.ui.enabled': 'true'}")) == (
+            f"Another Spark starts next to the kept Spark {spark.name} of this folder: "
+            "it has another value of `spark_conf: spark.ui.enabled`"
+        )
+
     def test_the_children_of_a_process_that_forked_with_the_client_imported_can_attach(
         self, cache: Path, clients: tuple[Client, Client]
     ) -> None:

@@ -20,8 +20,13 @@ _NAMES = (
     "PYTHONPATH TMPDIR TZ HTTP_PROXY HTTPS_PROXY NO_PROXY"
 ).split()
 _PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", "HADOOP_", "HIVE_", "KRB5", "LC_", "PYARROW_", "PYSPARK_", "SPARK_", "YARN_")
-_OF_CONNECT = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_")
-"""These variables name the Spark that a client uses; a connected command sets some of them itself."""
+_OF_CONNECT = (
+    *("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_"),
+    "PYSPARK_VALIDATE_COLUMN_NAME_LEGACY",
+)
+"""These variables are for the client of a Spark; a connected command sets some of them itself."""
+
+_INTERPRETERS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 _SECRETS = ("DBT_ENV_SECRET", "DBT_ENGINE_ENV_SECRET")
 
@@ -40,13 +45,13 @@ def read(environment: Mapping[str, str] | None = None) -> dict[str, object]:
     """
     variables = os.environ if environment is None else environment
     return {
-        "environment": {name: variables[name] for name in sorted(variables) if _counts(name)},
+        "environment": {name: _identity(name, variables) for name in sorted(variables) if _counts(name, variables)},
         "folder": os.getcwd(),
         "java": _java(variables),
         "machine": machine(),
         "package": version,
         "pyspark": metadata.version("pyspark"),
-        "python": [sys.executable, sys.prefix, platform.python_version()],
+        "python": [os.path.realpath(sys.prefix), platform.python_version()],
         "time zone": os.path.realpath("/etc/localtime"),
         "umask": umask(),
         "user": os.geteuid(),
@@ -69,10 +74,25 @@ def environment_of_server() -> dict[str, str]:
     }
 
 
-def _counts(name: str) -> bool:
+def _counts(name: str, variables: Mapping[str, str]) -> bool:
     if name.startswith(_OF_CONNECT):
         return False
+    if name in _INTERPRETERS and interpreter(variables[name]) == interpreter(sys.executable):
+        return False  # a Spark without the variable uses this interpreter, too
     return name.upper() in _NAMES or name.startswith(_PREFIXES)
+
+
+def _identity(name: str, variables: Mapping[str, str]) -> object:
+    return interpreter(variables[name]) if name in _INTERPRETERS else variables[name]
+
+
+def interpreter(name: str) -> list[str]:
+    """Returns the identity of the Python that a path or a name in PATH starts: scripts write `python` or `python3`.
+
+    The folder counts as well: the links of two virtual environments lead to one file, but find other packages.
+    """
+    path = shutil.which(name)
+    return [name] if path is None else [os.path.realpath(os.path.dirname(path)), os.path.realpath(path)]
 
 
 def umask() -> int:

@@ -136,5 +136,10 @@ def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession
 
 
 def _use_connect() -> None:
-    """Makes PySpark's functions create columns of Spark Connect."""
+    """Makes PySpark's functions create columns of Spark Connect, and its DataFrames know their attributes.
+
+    A DataFrame of Spark Connect otherwise has a column of any name that code asks for, so that a python model which
+    tests `hasattr(frame, "df")` fails only with `keep_alive` or `remote`.
+    """
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    os.environ.setdefault("PYSPARK_VALIDATE_COLUMN_NAME_LEGACY", "1")

@@ -31,7 +31,7 @@ from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session import class_archive, early_spark, kept
 from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
 from dbt.adapters.silt.session.registration import HiveMetastore, Registration
-from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark
+from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark, why_not_kept
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.session import stages
@@ -215,7 +215,10 @@ class Environment:
     def _start(self) -> SessionPool:
         if self._pool is None:
             check_locations(self._locations)
-            pool = SessionPool(early_spark.settings_of(self._credentials, self._locations, self.storages))
+            settings = early_spark.settings_of(self._credentials, self._locations, self.storages)
+            if (notice := why_not_kept(settings)) is not None:
+                logger.info(notice)
+            pool = SessionPool(settings)
             session = pool.acquire()
             self._warehouse = self._open_warehouse(session)
             pool.release(session)

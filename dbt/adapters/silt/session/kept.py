@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark import hadoop_storage, shared_storage
 from dbt.adapters.silt.engine.commands.spark.failures import java_process
 from dbt.adapters.silt.engine.commands.spark.failures.java_process import End
-from dbt.adapters.silt.kept_spark import finding, inherited_environment, private_files, starting
+from dbt.adapters.silt.kept_spark import finding, inherited_environment, passed_over, private_files, starting
 from dbt.adapters.silt.kept_spark.finding import Attached
 from dbt.adapters.silt.kept_spark.leases import Use
 from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
@@ -52,11 +52,9 @@ def attach(
     master: str, spark_conf: Mapping[str, str], keep_alive: float, storage: SparkStorage | None = None
 ) -> Attached:
     """Attaches this process to the Spark with these settings; raises as `session` does."""
-    settings: dict[str, object] = {"master": master, "spark_conf": dict(spark_conf)}
-    if storage is not None and storage.services:
-        settings["storage"] = storage.to_dict()
+    settings, inherited = _settings(master, spark_conf, storage), inherited_environment.read()
     base = private_files.private_folder(private_files.base_folder())
-    folder = base / inherited_environment.name_of(settings, inherited_environment.read())
+    folder = base / inherited_environment.name_of(settings, inherited)
     with _lock:
         known = _attached.get(folder)
         if known is not None and known.can_be_used():
@@ -68,10 +66,32 @@ def attach(
         _attached[folder] = finding.attach(folder, use, starting.keeper_of({**settings, "keep_alive": keep_alive}))
         if known is not None:
             known.lease.release()
+        if _attached[folder].is_new:
+            passed_over.note_parts(folder, settings, inherited)
         java_process.register_end(lambda: _end_of_last(folder))
         shared_storage.trust(_attached[folder].record.application)  # same user, same machine, same mounts
         hadoop_storage.trust(_attached[folder].record.application)  # the keeper gave it the settings
         return _attached[folder]
+
+
+def why_not_used(
+    master: str, spark_conf: Mapping[str, str], storage: SparkStorage | None, *, is_kept: bool
+) -> str | None:
+    """Returns why a new Spark starts next to a kept Spark of this folder, if such a Spark runs.
+
+    Args:
+        is_kept: whether the new Spark is kept, too.
+    """
+    settings, inherited = _settings(master, spark_conf, storage), inherited_environment.read()
+    own = inherited_environment.name_of(settings, inherited)
+    return passed_over.reason(private_files.base_folder(), own, settings, inherited, is_kept)
+
+
+def _settings(master: str, spark_conf: Mapping[str, str], storage: SparkStorage | None) -> dict[str, object]:
+    settings: dict[str, object] = {"master": master, "spark_conf": dict(spark_conf)}
+    if storage is not None and storage.services:
+        settings["storage"] = storage.to_dict()
+    return settings
 
 
 def has_ended() -> bool:

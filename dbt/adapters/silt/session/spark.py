@@ -96,6 +96,14 @@ def open_session(settings: SessionSettings) -> SparkSession:
     return session
 
 
+def why_not_kept(settings: SessionSettings) -> str | None:
+    """Returns why these settings start a Spark next to a kept Spark of this folder, or None if they do not."""
+    if settings.remote:
+        return None
+    is_kept = settings.keep_alive is not None
+    return kept.why_not_used(settings.master, _as_strings(settings.spark_conf), settings.storage, is_kept=is_kept)
+
+
 def start_spark(settings: SessionSettings) -> None:
     """Starts this process's embedded Spark if it does not run yet; raises as `open_session` does.
 
