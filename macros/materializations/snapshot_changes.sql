@@ -34,7 +34,8 @@
 {#-- Finds new, changed and missing rows with one join that reads the query and the table's current rows once each; dbt's own
      macro reads both once for each kind of change. An `update` or a `delete` closes the current row of its key, an `insert` is a
      new row. No row ends before it begins, or begins before the previous row of its key: if its `updated_at` is not later, it
-     begins at the time of the snapshot. Its id then includes that time, so that it differs from the ids of earlier rows. --#}
+     begins at the time of the snapshot. Its id then includes that time, so that it differs from the ids of earlier rows. A query with
+     only a part of the rows (`--empty`, `--sample`) does not show which rows are missing. --#}
 {% macro silt__snapshot_staging_table(strategy, source_sql, target_relation) -%}
   {%- set names = silt_snapshot_names() -%}
   {%- set query_columns = adapter.get_column_schema_from_query(source_sql) -%}
@@ -103,7 +104,7 @@
         else {{ silt_snapshot_new_id('source_data.' ~ names.dbt_scd_id) }}
       end as {{ names.dbt_scd_id }}
     from source_data
-    {{ 'left' if strategy.hard_deletes == 'ignore' else 'full' }} outer join snapshotted_data
+    {{ 'full' if strategy.hard_deletes != 'ignore' and adapter.reads_all_rows() else 'left' }} outer join snapshotted_data
       on source_data.dbt_unique_key = snapshotted_data.dbt_unique_key
     lateral view explode(case
       when {{ is_new }} then array('insert')

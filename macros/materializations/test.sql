@@ -73,3 +73,51 @@
 {% macro silt_test_header(statement) %}
   {{ return(silt_with_header(statement) if flags.REQUIRE_SQL_HEADER_IN_TEST_CONFIGS else statement) }}
 {% endmacro %}
+
+
+{#-- dbt reads `failures` as a whole number, and any other value is an error of its JSON schema. The query of `count(*)`, which is always a
+     whole number, is dbt's own. --#}
+{% macro silt__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit) -%}
+  {%- if fail_calc | lower | replace(' ', '') == 'count(*)' -%}
+    {{ return(default__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit)) }}
+  {%- endif -%}
+  {%- set failing = '(\n' ~ main_sql ~ ('\nlimit ' ~ limit if limit is not none) ~ '\n) dbt_internal_test' -%}
+  select
+    failures,
+    failures {{ warn_if }} as should_warn,
+    failures {{ error_if }} as should_error
+  from (
+    select {{ adapter.whole_number(fail_calc, failing, model) }} as failures
+    from (
+      select {{ fail_calc }} as failures
+      from {{ failing }}
+    )
+  )
+{%- endmacro %}
+
+
+{#-- dbt's own macro puts each value in quotes as it is. --#}
+{% macro silt__test_accepted_values(model, column_name, values, quote=True) %}
+  {%- set written = [] -%}
+  {%- for value in values -%}
+    {%- do written.append("'" ~ escape_single_quotes(value | string) ~ "'" if quote else value) -%}
+  {%- endfor %}
+
+with all_values as (
+
+    select
+        {{ column_name }} as value_field,
+        count(*) as n_records
+
+    from {{ model }}
+    group by {{ column_name }}
+
+)
+
+select *
+from all_values
+where value_field not in (
+    {{ written | join(',') }}
+)
+
+{% endmacro %}

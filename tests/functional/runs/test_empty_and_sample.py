@@ -146,3 +146,51 @@ class TestNamesOfTables:
         run_dbt(["run", "--select", "by_names", "full_names", "--empty"])
         assert self.count(project, *names) == [0, 0, 1, 3]
         assert sorted(project.run_sql("select n from {schema}.log", fetch="all")) == [(0,), (1,), (3,)]
+
+
+GONE = """
+snapshots:
+  - name: invalidated
+    relation: ref('events')
+    config: {unique_key: at, strategy: check, check_cols: all, hard_deletes: invalidate}
+  - name: by_time
+    relation: ref('events')
+    config: {unique_key: at, strategy: timestamp, updated_at: at, hard_deletes: invalidate}
+  - name: recorded
+    relation: ref('events')
+    config: {unique_key: at, strategy: check, check_cols: all, hard_deletes: new_record}
+"""
+
+
+class TestSnapshotsOfPartOfTheRows:
+    """A part of the rows does not show which rows are gone, so no row of a snapshot ends."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"events.sql": EVENTS}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"gone.yml": GONE}
+
+    def states(self, project: Any) -> list[tuple[int, int]]:
+        """Returns the numbers of rows, and of current rows, of each snapshot."""
+        names = ("invalidated", "by_time", "recorded")
+        query = "select count(*), count_if(dbt_valid_to is null) from {schema}."
+        return [project.run_sql(f"{query}{name}", fetch="one") for name in names]
+
+    @pytest.mark.parametrize("flags", [["--empty"], ["--sample", "{start: '2025-01-02', end: '2025-01-03'}"]])
+    def test_no_row_ends_and_the_next_whole_build_ends_what_is_gone(self, project: Any, flags: list[str]) -> None:
+        run_dbt(["build"])
+        before = self.states(project)
+        run_dbt(["build", "--select", "resource_type:snapshot", *flags])
+        run_dbt(["build", *flags])
+        assert self.states(project) == before == [(3, 3)] * 3
+        run_dbt(["build"])
+        assert self.states(project) == before
+
+    def test_a_row_that_is_gone_ends_without_the_flags(self, project: Any) -> None:
+        run_dbt(["build"])
+        project.run_sql("delete from {schema}.events where at < timestamp'2025-01-02'")
+        run_dbt(["snapshot"])
+        assert self.states(project) == [(3, 2), (3, 2), (4, 3)]

@@ -35,6 +35,12 @@ def test_a_file_that_would_be_read_wrongly_is_refused(
     assert said in str(caught.value)
 
 
+READ = (
+    "The seed days has `{0}` in the column `{1}`, which is read as the number {2}: to keep the text, add "
+    "`{1}: string` to the seed's `column_types`"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "types", "said"),
     [
@@ -63,6 +69,16 @@ def test_a_file_that_would_be_read_wrongly_is_refused(
             ],
         ),
         ("id,zip,day,code\n1,02345,2026-01-01,0x1\n", ("zip",), []),
+        ("rate\n50%\n7\n", (), [READ.format("50%", "rate", "50")]),
+        ("code\n29051_00040\n", (), [READ.format("29051_00040", "code", "2905100040")]),
+        ("price\n1\n$5.00\n", (), [READ.format("$5.00", "price", "5.0")]),
+        ('n\n"1,000"\n', (), [READ.format("1,000", "n", "1000")]),
+        ("phone\n+31612345678\n", (), [READ.format("+31612345678", "phone", "31612345678")]),
+        ("n\n\u0661\u0662\n", (), [READ.format("\u0661\u0662", "n", "12")]),
+        ("x\n0.1234567890123456789\n1\n", (), [READ.format("0.1234567890123456789", "x", "0.12345678901234568")]),
+        ("x\n0.5\n12345678901234567\n", (), [READ.format("12345678901234567", "x", "1.2345678901234568e+16")]),
+        ("rate,code,price\n50%,a_1,$x\n7%,b_2,$5\n", ("rate",), []),
+        ("x,y,z\n1e5,-1,NaN\n-.5,12345678901234567,2.\n", (), []),
         ("rate,n\n0.5,0\n-0.25,10\n", (), []),
     ],
 )

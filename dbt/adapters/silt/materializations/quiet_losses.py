@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base.impl import BaseAdapter
-
 from dbt.adapters.silt.engine.catalog.log_end import readable
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
@@ -50,7 +48,7 @@ def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str 
     rows = row_count(snapshot.files)
     return (
         f"`{flag}` builds {gives}, but {name} has {'rows' if rows is None else _counted(rows, 'row')}: this command "
-        "replaces the rows of existing tables, and ends the rows of snapshots with `hard_deletes`. "
+        "replaces the rows of existing tables. "
         f"Use `{flag}` with a `--target` that has its own schema. To undo it: `silt rollback {context.run_id}`"
     )
 
@@ -100,8 +98,6 @@ def loses_rows(config: Mapping[str, Any], full_refresh: bool) -> bool:
     kind = config.get("materialized")
     if kind == "incremental":
         return full_refresh or config.get("incremental_strategy") in _REPLACE_ROWS
-    if kind == "snapshot":
-        return bool(BaseAdapter.get_hard_deletes_behavior(dict(config)) != "ignore")
     return kind == "table"
 
 

@@ -7,12 +7,14 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from dbt_common.clients.agate_helper import BOM
+from agate.exceptions import CastError
+from dbt_common.clients.agate_helper import BOM, Number
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.near_names import nearest
@@ -21,6 +23,12 @@ _COMMA: Final = ","
 _DELIMITERS: Final = {_COMMA: "','", ";": "';'", "|": "'|'", "\t": '"\\t"'}
 _ZERO: Final = re.compile(r"\b0\d")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_PLAIN: Final = re.compile(r"\s*(-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?|s?nan)\s*", re.ASCII | re.IGNORECASE)
+"""The usual ways to write a number, in which it loses nothing."""
+_OF_FRACTIONS: Final = frozenset(".eE")
+"""The characters of numbers that are read as double."""
+_EXACT_DIGITS: Final = 15
+_ZEROS: Final = "to keep the zeros of a code"
 _NULLS: Final = ("", "null")
 _NEVER_CLOSED: Final = "unexpected end of data"
 
@@ -37,7 +45,8 @@ def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str 
         types: the names of columns in `column_types`.
 
     Returns:
-        Warnings about names that dbt changes, misspelt names in `column_types`, and values that lose their zeros.
+        Warnings about names that dbt changes, misspelt names in `column_types`, and values that are read as another
+        number than their text says.
 
     Raises:
         InvalidStatementError: if the file is empty, so it has no column names.
@@ -54,8 +63,8 @@ def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str 
         _check_delimiter(name, text.partition("\n")[0], names, delimiter or _COMMA)
         if text.count('"') % 2:
             _check_quotes(name, text, delimiter or _COMMA)
-        zeros = _lost_zeros(name, types, csv.reader(StringIO(text), delimiter=delimiter or _COMMA))
-        return [*_changed_names(name, names), *_misspelt(name, types, names), *(zeros if _ZERO.search(text) else ())]
+        changed = _changed_numbers(name, types, csv.reader(StringIO(text), delimiter=delimiter or _COMMA))
+        return [*_changed_names(name, names), *_misspelt(name, types, names), *changed]
     return []
 
 
@@ -112,17 +121,43 @@ def _changed_names(name: str, names: Sequence[str]) -> Iterator[str]:
         yield f"The seed {name} has no name for column {position} in its first line: dbt gives it one"
 
 
-def _lost_zeros(name: str, types: Collection[str], lines: Iterable[list[str]]) -> Iterator[str]:
-    """Yields a warning for each column of numbers in which dbt reads a value such as `01234` without its zero."""
+def _changed_numbers(name: str, types: Collection[str], lines: Iterable[list[str]]) -> Iterator[str]:
+    """Yields a warning for each column of numbers in which a value such as `01234` or `50%` loses a part."""
     for column, *values in zip_longest(*lines, fillvalue=""):
+        if column in types:
+            continue
         given = [each for each in values if each.strip().lower() not in _NULLS]
         begun = next((each for each in given if _ZERO.match(each)), None)
-        if begun is not None and column not in types and all(map(_NUMBER.fullmatch, given)):
-            read = begun.lstrip("0") if begun.strip("0.") else "0"
-            yield (
-                f"The seed {name} has `{begun}` in the column `{column}`, which is read as the number {read}: to keep "
-                f"the zeros of a code, add `{column}: string` to the seed's `column_types`"
-            )
+        if begun is not None and all(map(_NUMBER.fullmatch, given)):
+            yield _changed_number(name, column, begun, begun.lstrip("0") if begun.strip("0.") else "0", _ZEROS)
+        elif (changed := _first_changed(given)) is not None:
+            yield _changed_number(name, column, *changed, "to keep the text")
+
+
+def _changed_number(name: str, column: str, text: str, number: str, purpose: str) -> str:
+    return (
+        f"The seed {name} has `{text}` in the column `{column}`, which is read as the number {number}: {purpose}, add "
+        f"`{column}: string` to the seed's `column_types`"
+    )
+
+
+def _first_changed(texts: Sequence[str]) -> tuple[str, str] | None:
+    """Returns the first text that is written otherwise than its number, and the number, if all texts are numbers."""
+    has_fraction = any(not _OF_FRACTIONS.isdisjoint(each) for each in texts)
+    odd = next((each for each in texts if not _PLAIN.fullmatch(each) or (has_fraction and _is_rounded(each))), None)
+    if odd is None:
+        return None
+    number: Any = Number()
+    try:
+        numbers = {each: number.cast(each) for each in (odd, *texts)}
+    except CastError:
+        return None
+    return odd, f"{float(numbers[odd])!r}" if has_fraction else f"{numbers[odd]:f}"
+
+
+def _is_rounded(text: str) -> bool:
+    """Returns whether a column of type double holds another number than the text."""
+    return len(text) > _EXACT_DIGITS and Decimal(repr(float(text))) != Decimal(text)
 
 
 def _misspelt(name: str, types: Collection[str], names: Sequence[str]) -> Iterator[str]:

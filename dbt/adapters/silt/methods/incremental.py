@@ -13,9 +13,8 @@ from dbt_common.exceptions import CompilationError, DbtDatabaseError
 from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations import snapshots
-from dbt.adapters.silt.materializations.incremental import strategies
+from dbt.adapters.silt.materializations.incremental import config_columns, strategies
 from dbt.adapters.silt.materializations.incremental.changed_keys import changed_keys_clause
-from dbt.adapters.silt.materializations.incremental.config_columns import qualified, qualify_condition
 from dbt.adapters.silt.materializations.incremental.consumed_changes import (
     CHANGE_TYPE,
     ChangesOptions,
@@ -112,6 +111,8 @@ class IncrementalMethods(metaclass=AdapterMeta):
             return None
         try:
             strategies.check_columns(config, strategy, [each.name for each in columns])
+            setting, keys = strategies.keys(config, strategy)
+            config_columns.check_expressions(keys, columns, setting, self.get_column_schema_from_query)
         except CompilationError as error:
             if not full_refresh:
                 raise
@@ -189,14 +190,30 @@ class IncrementalMethods(metaclass=AdapterMeta):
             return takes_upserts(query)
 
     @available
+    def quoted_name(self, text: str) -> str:
+        """Returns the name that a configuration gives, plain or in quotes of either kind, in backquotes."""
+        return config_columns.quoted_name(text)
+
+    @available
+    def config_expression(self, text: str) -> str:
+        """Returns an expression of the configuration; a name in double quotes gets backquotes."""
+        return config_columns.expression(text)
+
+    @available
     def qualified(self, text: str, columns: list[SiltColumn], alias: str, setting: str) -> str:
-        """Returns a column or an expression of the configuration, with its columns qualified by an alias."""
-        return qualified(text, [each.name for each in columns], alias, setting)
+        """Returns a column or an expression of the configuration, with its columns qualified by an alias.
+
+        Raises:
+            CompilationError: if it is neither a column nor an expression over the columns.
+        """
+        written = config_columns.qualified(text, [each.name for each in columns], alias, setting)
+        config_columns.check_expressions([text], columns, setting, self.get_column_schema_from_query)
+        return written
 
     @available
     def qualify_condition(self, condition: str, columns: list[SiltColumn], alias: str) -> str:
         """Returns a condition of the configuration, with the unqualified names of these columns qualified."""
-        return qualify_condition(condition, [each.name for each in columns], alias)
+        return config_columns.qualify_condition(condition, [each.name for each in columns], alias)
 
     @available.parse(lambda *_, **__: "true")
     def batch_window(self, model: Mapping[str, Any], columns: list[SiltColumn], query: str) -> str:
@@ -212,6 +229,18 @@ class IncrementalMethods(metaclass=AdapterMeta):
 class SnapshotMethods(metaclass=AdapterMeta):
     """The part of the adapter that names columns in the statements of snapshots."""
 
+    connections: SiltConnectionManager
+
+    @abstractmethod
+    def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
+        """Returns the columns of a query, which is not run."""
+
+    @available.parse(lambda *_: True)
+    def reads_all_rows(self) -> bool:
+        """Returns whether queries of this command return all their rows, without `--empty` and `--sample`."""
+        context = self.connections.invocation.context
+        return not (context.empty or context.sample)
+
     @available.parse_none
     def check_snapshot_strategy(self, strategy: str, macros: Mapping[str, Any]) -> None:
         """Checks that a snapshot's strategy exists."""
@@ -219,8 +248,14 @@ class SnapshotMethods(metaclass=AdapterMeta):
 
     @available.parse(lambda _, text, *__: text)
     def snapshot_expression(self, text: str, columns: Sequence[SiltColumn], setting: str) -> str:
-        """Returns a column of the configuration in backquotes, or an expression over columns."""
-        return snapshots.expression(text, [each.name for each in columns], setting)
+        """Returns a column of the configuration in backquotes, or an expression over columns.
+
+        Raises:
+            CompilationError: if it is neither a column nor an expression over the columns.
+        """
+        written = snapshots.expression(text, [each.name for each in columns], setting)
+        config_columns.check_expressions([text], columns, setting, self.get_column_schema_from_query)
+        return written
 
     @available.parse(lambda _, texts, *__: texts)
     def snapshot_columns(self, texts: Sequence[str], columns: Sequence[SiltColumn]) -> list[str]:

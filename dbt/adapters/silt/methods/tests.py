@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ else:
     responses = lazy_module("dbt.adapters.silt.runs.response")
 
 logger = AdapterLogger("Silt")
+_WHOLE = "use an expression that gives a whole number, such as `count(*)` or `sum(n)`"
 _ENDS = ("should_warn", "should_error")
 """The columns of a test's result for warnings and failures."""
 
@@ -101,6 +103,11 @@ class UnitTestMethods(metaclass=AdapterMeta):
             types = {column.name: str(column.declared_type) for column in self.get_columns_in_relation(relation)}
             self.check_fixture_query(each.query, types, f"the fixture for `{each.original.name}`")
 
+    @available.parse(lambda *_, **__: "")
+    def missing_input(self, given: Mapping[str, Any]) -> str:
+        """Returns the reason why an input of a unit test has no columns in the warehouse, with the remedy."""
+        return fixtures.missing_input(given, self._macro_resolver)
+
     @available.parse_list
     def comparable_columns(self, query: str, names: Sequence[str]) -> list[str]:
         """Converts columns of a query, as SQL, to a form in which equal values look equal."""
@@ -122,11 +129,40 @@ class _PassedResult:
     table: agate.Table
 
 
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "void")
+"""The types of `fail_calc`; a null is of the type `void`."""
+
+
 class DataTestMethods(metaclass=AdapterMeta):
     """The part of the adapter that does not run a data test again on the input on which it has passed."""
 
     config: Any
     connections: SiltConnectionManager
+
+    @abstractmethod
+    def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
+        """Returns the columns of a query, which is not run."""
+
+    @available.parse(lambda *_, **__: "failures")
+    def whole_number(self, fail_calc: str, failing: str, test: Mapping[str, Any]) -> str:
+        """Returns SQL for the number of failures in the column `failures`: null counts as 0.
+
+        Args:
+            failing: the rows that fail, as SQL.
+            test: the test, whose result is an error if the number is not whole.
+
+        Raises:
+            CompilationError: if `fail_calc` is not a number.
+        """
+        [found] = self.get_column_schema_from_query(f"select {fail_calc} as failures from {failing}")
+        named = f"`fail_calc` of the test {test['name']} is `{fail_calc}`"
+        if found.dtype.partition("(")[0] not in _NUMBERS:
+            raise CompilationError(f"{named}, of the type {found.dtype}: {_WHOLE}")
+        error = f"concat({string_literal(f'{named}, and its value is ')}, failures, {string_literal(f': {_WHOLE}')})"
+        return (
+            "case when failures is null then 0L when failures = floor(failures) then cast(failures as bigint) "
+            f"else raise_error({error}) end"
+        )
 
     @available.parse_none
     def test_build(self, test: Mapping[str, Any], query: str) -> Build | None:

@@ -253,6 +253,30 @@ def given_queries(test: Mapping[str, Any], manifest: Any) -> Iterator[GivenQuery
             yield GivenQuery(found[0], _query(cte["sql"]))
 
 
+def missing_input(given: Mapping[str, Any], manifest: Any) -> str:
+    """Returns the reason why an input has no columns in the warehouse, with the remedy.
+
+    Args:
+        given: the input, as the model that stands for it in the test.
+        manifest: the project's manifest.
+    """
+    original = next(_originals(given["unique_id"], manifest), None)
+    kind = str(getattr(original, "resource_type", "model"))
+    if kind == "model" and original is not None and original.config.materialized == "ephemeral":
+        return f"it is ephemeral: no table or view has its columns. Instead, {_AS_QUERY}"
+    remedy = f"{_BUILDS[kind]} {given['name']}" if kind in _BUILDS else f"Create its table first, or {_AS_QUERY}"
+    return f"the relation doesn't exist. {remedy}"
+
+
+_AS_QUERY = "give its rows as a query, in which the columns have names and types: `format: sql`"
+_BUILDS: Mapping[str, str] = {
+    "model": "Build it first, without rows if you like: dbt run --empty --select",
+    "seed": "Build it first: dbt seed --select",
+    "snapshot": "Build it first: dbt snapshot --select",
+}
+"""The command that builds an input, by its kind; no command of dbt builds a source."""
+
+
 def _originals(input_id: str, manifest: Any) -> Iterator[Any]:
     _, package, name = input_id.split(".", 2)
     for node in manifest.nodes.values():
