@@ -5,8 +5,15 @@
   {%- if documented or types -%}
     {%- set columns, comments = adapter.get_column_schema_from_query(silt_with_header(sql)), {} -%}
     {%- if documented -%}
-      {%- set names = adapter.documentable_names(columns) if with_fields else columns | map(attribute='name') | list -%}
+      {%- set names = adapter.documentable_names(columns) -%}
       {%- do comments.update(adapter.documented_comments(columns, validate_doc_columns(this, model.columns, names))) -%}
+      {%- set fields = comments | reject('in', columns | map(attribute='name') | list) | list -%}
+      {%- if fields and not with_fields -%}
+        {%- do exceptions.warn(
+          "The description of " ~ fields | join(', ') ~ " is not stored in " ~ this.render() | replace('`', '')
+          ~ ": a view has comments of its columns only, not of the fields in them"
+        ) -%}
+      {%- endif -%}
     {%- endif -%}
     {%- if comments or types -%}
       {%- for column in columns -%}

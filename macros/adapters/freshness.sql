@@ -1,11 +1,12 @@
 {% macro silt__collect_freshness(source, loaded_at_field, filter) %}
+  {%- set field = adapter.config_expression(loaded_at_field) -%}
   {%- set rows = source ~ (' where ' ~ filter if filter else '') -%}
   {%- set what = '`loaded_at_field: ' ~ loaded_at_field ~ '` of the source ' ~ source -%}
-  {%- set query = 'select max(' ~ loaded_at_field ~ ') from ' ~ rows -%}
+  {%- set query = 'select max(' ~ field ~ ') from ' ~ rows -%}
   {%- if silt_type_of_newest(query) == 'text' -%}
     {#-- The greatest string is not always the latest time. --#}
-    {%- do silt_check_texts(what, 'select ' ~ loaded_at_field ~ ' as loaded_at from ' ~ rows) -%}
-    {%- set query = 'select max(' ~ silt_instant_of_text(loaded_at_field) ~ ') from ' ~ rows -%}
+    {%- do silt_check_texts(what, 'select ' ~ field ~ ' as loaded_at from ' ~ rows) -%}
+    {%- set query = 'select max(' ~ silt_instant_of_text(field) ~ ') from ' ~ rows -%}
   {%- endif -%}
   {{ return(silt_collect_freshness('collect_freshness', what, query)) }}
 {% endmacro %}
@@ -14,6 +15,12 @@
 {% macro silt__collect_freshness_custom_sql(source, loaded_at_query) %}
   {%- set what = 'what the `loaded_at_query` of the source ' ~ source ~ ' gives' -%}
   {%- set query = loaded_at_query -%}
+  {%- set columns = adapter.get_column_schema_from_query(query) -%}
+  {%- if columns | length != 1 -%}
+    {%- do exceptions.raise_compiler_error(
+        'the `loaded_at_query` of the source ' ~ source ~ ' has the columns ' ~ columns | map(attribute='name') | join(', ')
+        ~ ': it must return one column, the time of the newest row') -%}
+  {%- endif -%}
   {%- if silt_type_of_newest(query) == 'text' -%}
     {%- set newest = 'with newest(loaded_at) as (' ~ query ~ '\n) select ' -%}
     {%- do silt_check_texts(what, newest ~ 'loaded_at from newest') -%}
@@ -26,14 +33,15 @@
 {#-- dbt reads a time without a zone as UTC, but rows are fetched with times in the session's zone: convert them. --#}
 {% macro silt_collect_freshness(name, what, query) %}
   {%- set kind = silt_type_of_newest(query) -%}
-  {%- set newest = '(select * from newest)' -%}
+  {%- set newest = '(select if(count(*) > 1, raise_error(' ~ adapter.string_literal(what ~ ' are several rows: return one row, as with `max`')
+      ~ '), max(loaded_at)) from newest)' -%}
   {%- if kind not in ('timestamp', 'timestamp_ntz', 'date') -%}
     {%- do exceptions.raise_compiler_error(
         what ~ ' is of type ' ~ kind ~ ', which is neither a date nor a timestamp: use an expression that returns one, such as '
         ~ '`timestamp_seconds(...)` for seconds since 1970') -%}
   {%- endif -%}
   {% call statement(name, fetch_result=True, auto_begin=False) -%}
-    with newest as (
+    with newest(loaded_at) as (
       {{ query }}
     )
     select

@@ -6,5 +6,5 @@
       ~ " --inline \"select * from {{ ref('" ~ model['name'] ~ "') }}\""
     ) }}
   {%- endif -%}
-  {{ default__get_limit_sql(adapter.one_query(sql), limit) }}
+  {{ adapter.limited(adapter.one_query(sql), limit) }}
 {% endmacro %}

@@ -41,7 +41,7 @@
 {% macro silt_differences_clause() -%}
   {%- if model.config.materialized == 'table' and config.get('write') == 'differences' and not should_full_refresh() %}
   write differences by (
-    {%- for column in silt_list(config.get('unique_key')) %}{{ adapter.quote(column | trim('` ')) }}{{ ', ' if not loop.last }}{% endfor -%}
+    {%- for column in silt_list(config.get('unique_key')) %}{{ adapter.quoted_name(column) }}{{ ', ' if not loop.last }}{% endfor -%}
   )
   {%- endif -%}
 {%- endmacro %}

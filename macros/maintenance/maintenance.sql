@@ -12,7 +12,11 @@
   {%- set columns = [zorder_by] if zorder_by is string else (zorder_by or []) -%}
   {%- set parts = ['optimize ' ~ table] -%}
   {%- do parts.append('where ' ~ where) if where -%}
-  {%- do parts.append('zorder by (' ~ columns | join(', ') ~ ')') if columns -%}
+  {%- set names = [] -%}
+  {%- for column in columns -%}
+    {%- do names.append(adapter.config_expression(column)) -%}
+  {%- endfor -%}
+  {%- do parts.append('zorder by (' ~ names | join(', ') ~ ')') if names -%}
   {{ return(silt_carry_out(parts | join(' '))) }}
 {% endmacro %}
 

@@ -9,8 +9,8 @@
   {%- endfor -%}
   {%- if not types -%}
     {%- do exceptions.raise_compiler_error(
-      "Not able to get columns for unit test '" ~ model.name ~ "' from relation " ~ this ~ " because the relation doesn't exist. "
-      ~ "Build it first, without rows if you like: dbt run --empty --select " ~ model.name
+      "Not able to get columns for unit test '" ~ model.name ~ "' from relation " ~ this ~ " because "
+      ~ adapter.missing_input(model)
     ) -%}
   {%- endif -%}
   {{ validate_fixture_rows(rows, row_number) }}

@@ -496,7 +496,8 @@ class Warehouse:
             if done is not None:
                 return Result(outcome=done)
         result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
-        return result if result.dataframe is None else replace(result, dataframe=self._mapping(result.dataframe))
+        rows = result.dataframe
+        return result if rows is None else replace(result, dataframe=self._mapping(rows, parsed))
 
     def parsed(self, text: str) -> Statement:
         """Parses a statement, with quotes interpreted by the session's settings.
@@ -548,7 +549,7 @@ class Warehouse:
             >>> warehouse.schema_of("select id from orders").simpleString()
             'struct<id:bigint>'
         """
-        with failures.mapped(self._namespace):
+        with failures.mapped(self._namespace, Query(text=query)):
             context = self._context(WriteSettings())
             alone = replace(context, resolver=replace(context.resolver, read_history=None))
             return alone.dataframe(self._read(query)).schema
@@ -602,9 +603,9 @@ class Warehouse:
         """Normalizes the quotes of SQL; other values than strings are returned unchanged and rejected later."""
         return as_read(text, quotes_for(self.spark, text)) if isinstance(text, str) else text
 
-    def _mapping(self, rows: DataFrame) -> DataFrame:
+    def _mapping(self, rows: DataFrame, statement: Statement | None = None) -> DataFrame:
         """Returns the rows with mapped errors, which name the table of an unreadable file."""
-        return frames.mapping(rows, partial(failures.mapped_with_tables, self._namespace))
+        return frames.mapping(rows, partial(failures.mapped_with_tables, self._namespace, statement))
 
     def _text_of(self, expression: str) -> str:
         with failures.mapped(self._namespace):

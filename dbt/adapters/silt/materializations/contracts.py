@@ -9,6 +9,7 @@ from dbt_common.contracts.constraints import ConstraintType, ModelLevelConstrain
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal, unquote
+from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
@@ -52,7 +53,7 @@ def table_elements(
         with_comments: whether column descriptions become comments.
     """
     not_null = {
-        unquote(name).lower() for each in constraints if _is_not_null(each) for name in each.get("columns") or []
+        without_quotes(name).lower() for each in constraints if _is_not_null(each) for name in each.get("columns") or []
     }
     elements = [_column(column, column["name"].lower() in not_null, with_comments) for column in columns.values()]
     own = [
@@ -74,7 +75,7 @@ def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
     kind, more = constraint.type, f" {constraint.expression}" if constraint.expression else ""
     if kind in _OF_COLUMNS and not constraint.columns:
         raise CompilationError(f"a constraint of type `{kind.value}` needs its `columns`: add the list of columns")
-    columns = quoted_list(map(unquote, constraint.columns))
+    columns = quoted_list(map(without_quotes, constraint.columns))
     end = "\n" if "--" in (constraint.expression or "") else ""
     if kind is ConstraintType.check:
         # The line break ends a comment at the expression's end.
@@ -84,7 +85,7 @@ def constraint_sql(constraint: ModelLevelConstraint) -> str | None:
     elif kind is ConstraintType.unique:
         text = f"unique ({columns}){more}"
     elif kind is ConstraintType.foreign_key and constraint.to:
-        target = f" ({quoted_list(map(unquote, constraint.to_columns))})" if constraint.to_columns else ""
+        target = f" ({quoted_list(map(without_quotes, constraint.to_columns))})" if constraint.to_columns else ""
         text = f"foreign key ({columns}) references {constraint.to}{target}{more}"
     elif kind is ConstraintType.foreign_key and not constraint.expression:
         raise CompilationError(

@@ -13,9 +13,10 @@ from typing import Any
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes
 
-_NAME = r"(?:\w+|`(?:[^`]|``)+`)"
+_NAME = r"""(?:\w+|`(?:[^`]|``)+`|"(?:[^"]|"")+")"""
 _NAMES = re.compile(rf"\s*{_NAME}(\s*,\s*{_NAME})+\s*")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 _PERIODS = {f"{part}{end}": part for part in ("year", "month", "day", "hour") for end in ("", "s")}
@@ -88,27 +89,27 @@ def _part(item: Any) -> _Part:
     written = str(item).strip()
     call = _CALL.fullmatch(written)
     if call is None:
-        name = unquote(written)
+        name = without_quotes(written)
         return _Part(written, name, name)
     function, argument = call[1].lower(), call[2].strip()
     if function in _PERIODS and re.fullmatch(_NAME, argument):
-        return _Part(written, key=_period(_PERIODS[function], unquote(argument)))
+        return _Part(written, key=_period(_PERIODS[function], without_quotes(argument)))
     return _Part(written, key=None if function in _BUCKETS else written)
 
 
 def _mapping(item: Mapping[str, Any]) -> _Part:
     """Reads BigQuery's form: `field`, `data_type` (default: date), and `granularity` (default: day) or `range`."""
     written = ", ".join(f"{name}: {value}" for name, value in item.items())
-    column = item.get("field")
+    column = without_quotes(str(item.get("field") or "").strip())
     kind = str(item.get("data_type") or "date").lower()
     part = str(item.get("granularity") or "day").lower()
     if not column or item.get("time_ingestion_partitioning"):
         return _Part(written)
     if kind == "date" and part == "day":
-        return _Part(written, str(column), str(column))
+        return _Part(written, column, column)
     if kind in ("date", "timestamp", "datetime") and part in _PERIODS:
-        return _Part(written, key=_period(_PERIODS[part], str(column)))
-    return _Part(written, key=_range_key(str(column), item.get("range")))
+        return _Part(written, key=_period(_PERIODS[part], column))
+    return _Part(written, key=_range_key(column, item.get("range")))
 
 
 def _period(part: str, column: str) -> str:

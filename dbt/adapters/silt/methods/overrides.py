@@ -10,17 +10,23 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.factory import get_adapter_package_names
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.overrides import Macro, Overrides
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.sql import tokens
+    from dbt.adapters.silt.engine.sql import ast, tokens
+    from dbt.adapters.silt.engine.sql.grammar import parse
 else:
+    ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
+    parse = lazy_module("dbt.adapters.silt.engine.sql.grammar.parse")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
 
 PACKAGE = "dbt_silt"
+_EXCLUDES_LIMIT = ("OFFSET", "|>")
+"""The words after which a query cannot have a LIMIT of its own."""
 
 
 class OverrideMethods(metaclass=AdapterMeta):
@@ -47,6 +53,23 @@ class OverrideMethods(metaclass=AdapterMeta):
                 "other statements into the config `pre_hook`, `post_hook` or `sql_header`"
             )
         return statements[0] if ";" in sql else sql
+
+    @available.parse(lambda _, sql, *__: sql)
+    def limited(self, sql: str, limit: int | None) -> str:
+        """Returns the statement of `dbt show` or of a test's failures with a limit.
+
+        After `offset` or `|>`, a LIMIT would be an error about a word that the user has not written, so such a query
+        becomes a subquery. A statement such as SHOW TABLES, which only reads but is not a query, has no limit.
+        """
+        if limit is None:
+            return sql
+        try:
+            statement = parse.parse(sql)
+        except StatementSyntaxError:  # the error of the whole statement has a remedy
+            return f"{sql}\nlimit {limit}"
+        if not isinstance(statement, ast.Query) and not statement.changes_something:
+            return sql
+        return f"select * from (\n{sql}\n)\nlimit {limit}" if _excludes_limit(sql) else f"{sql}\nlimit {limit}"
 
     @contextlib.contextmanager
     def explain_missing_macros(self) -> Iterator[None]:
@@ -91,3 +114,12 @@ class OverrideMethods(metaclass=AdapterMeta):
 
     def _overrides(self) -> Overrides:
         return Overrides(self._macro_resolver, self.config.project_name, get_adapter_package_names("silt"))
+
+
+def _excludes_limit(sql: str) -> bool:
+    depth = 0
+    for token in tokens.tokenize(sql):
+        depth += (token.word == "(") - (token.word == ")")
+        if depth == 0 and token.word in _EXCLUDES_LIMIT:
+            return True
+    return False

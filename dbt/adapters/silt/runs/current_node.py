@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -43,6 +43,7 @@ class CurrentNode:
     def __init__(self, batches: CommittedBatches) -> None:
         self._batches = batches
         self._creators: Mapping[str, Mapping[str, Any]] = {}
+        self._parents: Mapping[str, Sequence[str]] = {}
         self._local = threading.local()
 
     @property
@@ -90,8 +91,11 @@ class CurrentNode:
             nodes: as dbt passes them to macros.
         """
         if not self._creators:
-            created = (each for each in nodes if each.get("resource_type") in _CREATORS)
+            created = [each for each in nodes if each.get("resource_type") in _CREATORS]
             self._creators = {_relation(each["database"], each["schema"], each["alias"]): each for each in created}
+            self._parents = {
+                each["unique_id"]: tuple((each.get("depends_on") or {}).get("nodes") or ()) for each in created
+            }
 
     def explained(self, error: Exception) -> Exception:
         """Returns the error, with its remedy if this thread's node reads a relation before a node creates it."""
@@ -101,7 +105,7 @@ class CurrentNode:
         remedy, creator = None, self._creators.get(error.table)
         if self.context.is_writing_node and error.table == _relation(node.database, node.schema, node.alias):
             remedy = _BEFORE_THE_FIRST_RUN
-        elif creator is not None and creator["unique_id"] in getattr(node.depends_on, "nodes", ()):
+        elif creator is not None and creator["unique_id"] in self._ancestors(node):
             remedy = f"Build it first: `dbt build --select +{node.name}`"
         elif creator is not None:
             remedy = (
@@ -111,6 +115,17 @@ class CurrentNode:
         if remedy is None:
             return error
         return RelationNotFoundError(error.problem, table=error.table, remedy=remedy)
+
+    def _ancestors(self, node: Any) -> set[str]:
+        """Returns the ids of the nodes that a node reads, itself or through views and ephemeral models."""
+        found: set[str] = set()
+        left = list(getattr(node.depends_on, "nodes", ()))
+        while left:
+            each = left.pop()
+            if each not in found:
+                found.add(each)
+                left.extend(self._parents.get(each, ()))
+        return found
 
     def _end_batches(self, node: Any, may_raise: bool) -> None:
         """If all batches of a model have run, reports the failed batches.

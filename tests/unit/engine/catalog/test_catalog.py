@@ -136,10 +136,18 @@ def test_files_whose_names_are_no_identifiers_are_not_relations(catalog: Catalog
 
 def test_a_read_only_warehouse_is_named_in_the_error_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    for root in (tmp_path / "file", tmp_path / "file" / "warehouse", Path("/proc/warehouse")):
+    (tmp_path / "link").symlink_to("nothing")
+    reasons = {
+        tmp_path / "file": "file is a file, not a folder",
+        tmp_path / "file" / "warehouse": "file is a file, not a folder",
+        tmp_path / "link": "link is a link to a missing folder",
+        Path("/proc/warehouse"): "the file system does not create the folder /proc/warehouse",
+    }
+    for root, reason in reasons.items():
         with pytest.raises(StorageError) as caught:
             Catalog({"silt": LocalStore(root)}).create_schema("silt", "main")
         assert str(root) in str(caught.value)
+        assert reason in str(caught.value)
         assert str(caught.value).endswith("Move it, or set `warehouse` to another folder.")
 
 

@@ -300,8 +300,8 @@ def is_plain(field: StructField) -> bool:
 
 
 def _no_column(name: str, snapshot: Snapshot) -> errors.ColumnNotFoundError:
-    known = near_names(name, snapshot.schema.names) or snapshot.schema.names
-    remedy = f"Check its name; the columns are: {', '.join(known)}"
+    names = snapshot.schema.names
+    remedy = f"Check its name; the columns are: {', '.join(dict.fromkeys([*near_names(name, names), *names]))}"
     return errors.ColumnNotFoundError(f"there is no column `{name}`", remedy=remedy, table=snapshot.table)
 
 

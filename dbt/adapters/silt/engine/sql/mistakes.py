@@ -40,6 +40,7 @@ _ELSEWHERE: Final[Mapping[tuple[str, ...], str]] = {
     ("IGNORE", "NULLS", "LIMIT"): "In Spark, `array_agg` leaves nulls out; shorten it with `slice(a, 1, n)`",
     ("SELECT", "TOP", _NUMBER): "In Spark, write `limit` at the end of the query",
     ("LIMIT", _NUMBER, "LIMIT", _NUMBER): "Write one `limit`: `dbt show` adds one, unless it has `--limit -1`",
+    ("OFFSET", _NUMBER, "LIMIT", _NUMBER): "In Spark, write `limit count offset start`",
     ("LIMIT", _NUMBER, ",", _NUMBER): "In Spark, write `limit count offset start`",
     ("FETCH", "FIRST", _NUMBER): "In Spark, write `limit`",
     ("FETCH", "NEXT", _NUMBER): "In Spark, write `limit`",

@@ -12,21 +12,25 @@ from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataFileMissingError,
+    DataRejectedError,
     FilesNotFoundError,
     FunctionNotFoundError,
+    InvalidStatementError,
     RelationNotFoundError,
     SchemaNotFoundError,
     SiltError,
+    StatementSyntaxError,
     TableDamagedError,
 )
 from dbt.adapters.silt.engine.kernel.identifiers import listed, split_name
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
-from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.sql.ast import Query, Statement
 from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS, NEED_A_UNIT
 from dbt.adapters.silt.engine.sql.mistakes import alias_remedy, lateral_remedy
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.resolve.resolve import first_mistake
 
 
 @contextlib.contextmanager
@@ -44,7 +48,7 @@ def mapped(namespace: Namespace, statement: Statement | None = None) -> Iterator
         SiltError, PySparkException: if anything else fails.
     """
     try:
-        with errors.mapped():
+        with _in_own_words(namespace, statement), errors.mapped():
             yield
     except ColumnNotFoundError as error:
         remedy = next(filter(None, (_of_column(text, error.problem) for text in _texts(statement))), None)
@@ -68,6 +72,70 @@ def mapped(namespace: Namespace, statement: Statement | None = None) -> Iterator
         if remedy is None:
             raise
         raise RelationNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from error
+
+
+@contextlib.contextmanager
+def _in_own_words(namespace: Namespace, statement: Statement | None) -> Iterator[None]:
+    """Quotes the statement, and names positions in it, if Spark quotes it with the queries of its views in it."""
+    try:
+        yield
+    except (InvalidStatementError, DataRejectedError) as error:
+        known = None if statement is None else _own_error(namespace, statement, error)
+        if known is None:
+            raise
+        raise known from None
+
+
+def _own_error(namespace: Namespace, statement: Statement, error: SiltError) -> SiltError | None:
+    """Returns the error with the statement's own text, if that changes it."""
+    if isinstance(error, StatementSyntaxError) and error.problem.startswith("[PARSE_"):
+        found = filter(None, (first_mistake(namespace, text, is_query=True) for text in _queries(statement)))
+        mistake = next(found, None)
+        is_same = mistake is None or _PLACE.findall(mistake.problem)[:1] == _PLACE.findall(error.problem)[:1]
+        return None if is_same else mistake
+    quoted = _QUOTED.search(error.problem)
+    own = None if quoted is None else own_part(quoted["part"], statement.text)
+    if quoted is None or own is None:
+        return None
+    problem = f"{error.problem[: quoted.start()]} (in `{own}`)"
+    return type(error)(problem, remedy=error.action, table=error.table, version=error.version, details=error.details)
+
+
+def own_part(part: str, text: str) -> str | None:
+    """Returns the part of a text that Spark quotes with other queries in it, unless the text contains the part.
+
+    Args:
+        part: the beginning of the part, in which names of views are replaced by their queries.
+    """
+    words = " ".join(text.split())
+    said = part.removesuffix("...")
+    if said in words:
+        return None
+    same = next((length for length in range(len(said), _LEAST_SAME, -1) if said[:length] in words), 0)
+    if not same:
+        return None  # it is within the query of a view
+    rest = words[words.index(said[:same]) :]
+    if said == part:  # it is whole: its end is in the text, too
+        end = next((said[at:] for at in range(same, len(said)) if said[at:] in rest[same:]), "")
+        rest = rest[: rest.index(end, same) + len(end)] if end else rest
+    return rest if len(rest) <= _LONGEST else f"{rest[:_LONGEST]}..."
+
+
+def _queries(statement: Statement) -> Iterator[str]:
+    """Yields the queries of a statement, as it contains them."""
+    if isinstance(statement, Query):
+        yield statement.text
+    for part in (statement, getattr(statement, "source", None)):
+        query = getattr(part, "query", None)
+        if isinstance(query, str):
+            yield query
+
+
+_PLACE = re.compile(r"at or near (.+?)[.]? \(line (\d+)")
+_QUOTED = re.compile(r" \(in `(?P<part>[^\n]+)`\)$")
+_LEAST_SAME = 12
+"""A shorter beginning, such as `select id, `, may be that of another query."""
+_LONGEST = 80
 
 
 def _of_column(text: str, problem: str) -> str | None:
@@ -142,17 +210,18 @@ def _remedy(namespace: Namespace, name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def mapped_with_tables(namespace: Namespace) -> Iterator[None]:
+def mapped_with_tables(namespace: Namespace, statement: Statement | None = None) -> Iterator[None]:
     """Turns Spark's failures into errors of this engine; an error about a data file names the table.
 
     Args:
         namespace: namespace of the session in which the statement failed.
+        statement: the statement, if it is known.
 
     Raises:
         SiltError: as raised by `failures.mapped`.
     """
     try:
-        with mapped(namespace):
+        with mapped(namespace, statement):
             yield
     except (TableDamagedError, FilesNotFoundError) as error:
         known = named(namespace.catalog.for_statement(), error)

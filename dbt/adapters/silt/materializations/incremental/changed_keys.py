@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.silt.engine.kernel.identifiers import listed, quote
+from dbt.adapters.silt.engine.kernel.identifiers import listed
+from dbt.adapters.silt.materializations.incremental.config_columns import quoted_name
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 
 STRATEGY: Final = "changed_keys"
@@ -59,8 +60,8 @@ def changed_keys_clause(model: Mapping[str, Any]) -> str:
 
 
 def _columns(columns: Any) -> str:
-    return ", ".join(quote(each.strip().strip("`")) for each in as_list(columns))
+    return ", ".join(quoted_name(each) for each in as_list(columns))
 
 
 def _name(name: str) -> str:
-    return ".".join(quote(part.strip().strip("`")) for part in name.split("."))
+    return ".".join(quoted_name(part) for part in name.split("."))

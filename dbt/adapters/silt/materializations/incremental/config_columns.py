@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from dbt_common.exceptions import CompilationError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, unquote
 from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.engine.sql.query import column_names
 else:
     column_names = lazy_module("dbt.adapters.silt.engine.sql.query.column_names")
+
+
+_DOUBLE_QUOTED = re.compile(r'"(?:[^"]|"")+"')
 
 
 def column_named(text: str, columns: Iterable[str]) -> str | None:
@@ -63,6 +68,49 @@ def without_quotes(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     return unquote(text)
+
+
+def quoted_name(text: str) -> str:
+    """Returns the name that a configuration gives, plain or in quotes of either kind, in backquotes."""
+    return quote(without_quotes(text.strip()))
+
+
+def expression(text: str) -> str:
+    """Returns an expression of a configuration; a name in double quotes, a string in Spark, gets backquotes."""
+    return quoted_name(text) if _DOUBLE_QUOTED.fullmatch(text.strip()) else text
+
+
+def check_expressions(
+    texts: Iterable[str], columns: Sequence[SiltColumn], setting: str, schema_of: Callable[[str], list[SiltColumn]]
+) -> None:
+    """Checks that Spark can compute each key of a configuration for each row: a wrong key would fail in a later run.
+
+    Args:
+        texts: columns and expressions; the columns are known to exist.
+        schema_of: returns the columns of a query, which is not run.
+
+    Raises:
+        CompilationError: if an expression names another column, cannot be parsed, or needs several rows.
+    """
+    names = [each.name for each in columns]
+    values = ", ".join(f"cast(null as {each.declared_type or each.dtype}) as {quote(each.name)}" for each in columns)
+    rows = f"select 1 as one from (select {values}) as DBT_INTERNAL_DEST"
+    for text in (each for each in texts if column_named(each, names) is None):
+        try:
+            schema_of(f"{rows} where ({text}) is not null")
+        except DbtDatabaseError as error:
+            if _is_valid(rows, schema_of):
+                raise CompilationError(
+                    f"`{setting}` is {text}, which cannot be computed from the columns {', '.join(names)}: {error.msg}"
+                ) from error
+
+
+def _is_valid(query: str, schema_of: Callable[[str], list[SiltColumn]]) -> bool:
+    try:
+        schema_of(query)
+    except DbtDatabaseError:  # a type that SQL cannot name
+        return False
+    return True
 
 
 def _no_column(text: str, columns: Sequence[str], setting: str) -> CompilationError:

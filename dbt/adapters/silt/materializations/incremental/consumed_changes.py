@@ -11,6 +11,7 @@ from dbt_common.exceptions import CompilationError
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.materializations.incremental.config_columns import quoted_name
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.sql.query import references
@@ -71,7 +72,7 @@ def changes_call(model: Mapping[str, Any], relation: Any, this: Any, options: Ch
     if options.after is not None:
         arguments.append(f"after => {int(options.after)}")
     if options.form:
-        key = ", ".join(map(quote, options.key))
+        key = ", ".join(map(quoted_name, options.key))
         arguments.append(f"as => '{_UPSERTS}', key => {string_literal(key)}")
     call = f"silt_changes({', '.join(arguments)})"
     return f"(select * from {call} where false)" if is_empty else call

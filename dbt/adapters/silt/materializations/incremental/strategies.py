@@ -15,12 +15,18 @@ from typing import Any
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.near_names import near_names
+from dbt.adapters.silt.materializations.incremental.changed_keys import STRATEGY as CHANGED_KEYS
 from dbt.adapters.silt.materializations.incremental.config import named_twice
-from dbt.adapters.silt.materializations.incremental.config_columns import column_named, qualified, without_quotes
+from dbt.adapters.silt.materializations.incremental.config_columns import (
+    column_named,
+    qualified,
+    required_column,
+    without_quotes,
+)
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.materializations.incremental.merge_clauses import Sides, is_on, merge_clauses
 
-STRATEGIES = ("append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch", "changed_keys")
+STRATEGIES = ("append", "merge", "delete+insert", "insert_overwrite", "replace_where", "microbatch", CHANGED_KEYS)
 
 _MACRO = re.compile(r"get_incremental_(\w+)_sql")
 _LIKE_ENOUGH = 0.6
@@ -31,7 +37,7 @@ _SIMILAR = 0.85
 _BY_COLUMNS: Mapping[str, Sequence[str]] = {
     "merge": ("merge_on_using_columns", "unique_key"),
     "delete+insert": ("unique_key",),
-    "changed_keys": ("unique_key", "group_key"),
+    CHANGED_KEYS: ("unique_key", "group_key"),
 }
 """The configs that name the columns by which a strategy finds its rows; the first config that is set applies."""
 
@@ -99,7 +105,7 @@ _OTHER_CHOICES = (
 
 def names_columns(config: _Config, strategy: str) -> bool:
     """Returns whether the strategy reads columns that the configuration names."""
-    return _is_merge(config, strategy) or bool(_keys(config, strategy)[1])
+    return _is_merge(config, strategy) or bool(keys(config, strategy)[1])
 
 
 def check_predicates(config: _Config, strategy: str) -> None:
@@ -128,9 +134,12 @@ def check_columns(config: _Config, strategy: str, columns: Sequence[str]) -> Non
     """
     for problem in named_twice(config):
         raise CompilationError(problem)
-    setting, keys = _keys(config, strategy)
-    for key in keys:
-        qualified(key, columns, "DBT_INTERNAL_DEST", setting)
+    setting, named = keys(config, strategy)
+    for key in named:
+        if _chosen(config, strategy) == CHANGED_KEYS:
+            required_column(key, columns, setting)
+        else:
+            qualified(key, columns, "DBT_INTERNAL_DEST", setting)
     if _is_merge(config, strategy):
         merge_clauses(config, Sides(columns, columns))
 
@@ -150,7 +159,7 @@ def exclusion_warning(config: _Config, columns: Sequence[str]) -> str | None:
     return None
 
 
-def _keys(config: _Config, strategy: str) -> tuple[str, list[str]]:
+def keys(config: _Config, strategy: str) -> tuple[str, list[str]]:
     """Returns the config that names the columns, and its values."""
     for setting in _BY_COLUMNS.get(_chosen(config, strategy), ()):
         named = as_list(config.get(setting))

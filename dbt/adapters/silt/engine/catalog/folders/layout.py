@@ -55,13 +55,24 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
             store.make_folder(schema)
             return store.put_if_absent(f"{schema}/{_SCHEMA_MARKER}", serialize_schema(clock.now_ms()))
     except (ObjectExists, ObjectMissing) as error:
-        raise _not_made(store, schema, StorageError(_IN_THE_WAY, remedy=_AWAY)) from error
+        raise _not_made(store, schema, _obstacle(store, schema)) from error
     except StorageError as error:
         raise _not_made(store, schema, error) from error
 
 
-_IN_THE_WAY = "a file or a broken link has the path of a needed folder"
-_AWAY = "Move it, or set `warehouse` to another folder"
+def _obstacle(store: Store, schema: str) -> StorageError:
+    """Returns the reason why a needed folder is missing although the store has created it."""
+    folders = [path for folder in ("", schema) if (path := store.local_path(folder)) is not None]
+    for path in (*(os.path.dirname(path) for path in folders), *folders):
+        if os.path.lexists(path) and not os.path.isdir(path):
+            kind = "a link to a missing folder" if os.path.islink(path) else "a file, not a folder"
+            return StorageError(f"{path} is {kind}", remedy=_MOVE)
+    missing = next((path for path in folders if not os.path.exists(path)), store.root)
+    reason = f"the file system does not create the folder {missing}"
+    return StorageError(reason, remedy=f"Is something else in its place? {_MOVE}")
+
+
+_MOVE = "Move it, or set `warehouse` to another folder"
 
 
 def _check_above(store: Store) -> None:

@@ -244,7 +244,7 @@ class Resolver:
         except (errors.RelationNotFoundError, errors.SchemaNotFoundError, errors.StoredCodeError) as error:
             if isinstance(error, errors.StoredCodeError) and HIDDEN_SELECT not in error.problem:
                 raise
-            mistake = _first_mistake(self.namespace, text.sql, is_query=not text.outer)
+            mistake = first_mistake(self.namespace, text.sql, is_query=not text.outer)
             if mistake is None:
                 raise
             raise mistake from error
@@ -289,7 +289,7 @@ def _note_on_branch(reads: Sequence[Read]) -> None:
             read.log.note(read_set([read]))
 
 
-def _first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> errors.StatementSyntaxError | None:
+def first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> errors.StatementSyntaxError | None:
     """Returns the first mistake in a query or an expression, unless Spark can parse it.
 
     The text is explained, not run: Spark parses it before it looks up its tables.
