@@ -241,6 +241,14 @@ def test_a_run_is_shown_with_its_result_and_the_names_of_failed_nodes(
     assert (run["result"], run["counts"]["error"], run["failed"]) == ("failed", 1, ["unique_orders_id"])
 
 
+def test_the_error_of_a_hook_is_shown_by_the_name_of_the_hook(house: House, tmp_path: Path, silt: Silt) -> None:
+    house.running("a").create("main.orders", rows(0, 1))
+    said = "Compilation Error in operation shop-on-run-end-0 (./dbt_project.yml)\n  not all sources were fresh"
+    ran(tmp_path, "nightly", 2, CommandResult.of(Ending.FAILED, (), said), began=False)
+    shown = silt("runs", "--target-path", str(tmp_path))
+    assert " shop-on-run-end-0 " in shown and "Compilation Error" not in shown
+
+
 def test_a_run_without_commits_is_shown_and_found(house: House, tmp_path: Path, as_json: AsJson) -> None:
     house.running("a").create("main.orders", rows(0, 1))
     problem = CommandResult.of(Ending.FAILED, (), "Parsing Error")

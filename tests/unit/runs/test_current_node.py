@@ -34,6 +34,21 @@ def test_a_node_has_its_own_context_and_the_outer_context_is_restored_afterwards
     assert current.context is outer and outer.node is None
 
 
+@pytest.mark.parametrize("kind", ["model", "sql_operation"])
+def test_a_missing_relation_behind_a_view_is_built_with_the_inputs_of_the_node(kind: str) -> None:
+    place = {"database": "silt", "schema": "main", "resource_type": "model"}
+    view = {"unique_id": "model.shop.seen", "name": "seen", "alias": "seen", "depends_on": {"nodes": [NODE.unique_id]}}
+    current = CurrentNode(CommittedBatches())
+    current.know([{**place, **vars(NODE), "name": "orders", "alias": "orders"}, {**place, **view}])
+    reads = SimpleNamespace(nodes=["model.shop.seen"])
+    daily = SimpleNamespace(
+        **{**place, "resource_type": kind}, name="daily", alias="daily", unique_id="model.shop.daily", depends_on=reads
+    )
+    with current.scope(daily, not_cancelled):
+        said = str(current.explained(RelationNotFoundError("the table does not exist", table="silt.main.orders")))
+    assert f"Build it first: `dbt build --select +{'daily' if kind == 'model' else 'orders'}`" in said
+
+
 @pytest.mark.parametrize(
     ("reads", "remedy"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -35,6 +36,7 @@ _COLUMNS = (
 _LAST = 30
 _NAMED = 3
 _PROBLEM = 80
+_HOOK = re.compile(r"\boperation (?P<name>[\w.-]+-on-run-(?:start|end)-\d+)")
 _DESCRIPTION = """\
 Shows the runs that changed tables, from the tables' logs (not those of dropped tables), and the runs that changed
 nothing, from the dbt project's target/silt_runs.json. The result, the failures, the last command of the run and the
@@ -103,8 +105,14 @@ def result_text(each: KnownRun) -> str:
     return (each.state or UNKNOWN) + (f": {known}" if known else "")
 
 
+def _short(problem: str) -> str:
+    """Returns the name of the hook that an error of dbt is about, or else the beginning of the error."""
+    hook = _HOOK.search(problem)
+    return problem[:_PROBLEM] if hook is None else hook["name"]
+
+
 def _failed_text(each: KnownRun) -> str:
-    names = [*each.failed, *(problem[:_PROBLEM] for problem in each.problems)]
+    names = list(dict.fromkeys([*each.failed, *map(_short, each.problems)]))
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (", ".join(names[:_NAMED]) or UNKNOWN) + more
 

@@ -106,7 +106,9 @@ class CurrentNode:
         if self.context.is_writing_node and error.table == _relation(node.database, node.schema, node.alias):
             remedy = _BEFORE_THE_FIRST_RUN
         elif creator is not None and creator["unique_id"] in self._ancestors(node):
-            remedy = f"Build it first: `dbt build --select +{node.name}`"
+            # `dbt show --inline` has no node that can be selected.
+            selected = creator["name"] if node.resource_type == "sql_operation" else node.name
+            remedy = f"Build it first: `dbt build --select +{selected}`"
         elif creator is not None:
             remedy = (
                 f"The {creator['resource_type']} {creator['name']} of this project creates it: write "

@@ -95,6 +95,8 @@ def main() -> int:
     given = json.loads(sys.stdin.readline())
     try:
         credentials = _credentials(given)
+        if credentials.keep_alive:
+            os.chdir(given["project_root"])  # as dbt does: a kept Spark belongs to its project's folder
         environment = environment_of(credentials, Path(given["project_root"]))
         root, manifest = given["project_root"], given.get("manifest")
         declared = DeclaredFiles(lambda: of_artifact(Path(manifest), root) if manifest else ())
