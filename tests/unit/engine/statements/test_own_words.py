@@ -36,7 +36,7 @@ def test_a_query_over_a_view_is_quoted_as_it_is_written(stg: House, statement: s
 
 
 @pytest.mark.parametrize(
-    ("query", "place"),
+    ("query", "said"),
     [
         ("select s\nfrom stg a b\nwhere id = 1", "at or near 'b' (line 2, column 12"),
         ("select s\nfrom stg\nwher id = 1", "at or near 'id' (line 3, column 6"),
@@ -46,15 +46,15 @@ def test_a_query_over_a_view_is_quoted_as_it_is_written(stg: House, statement: s
 )
 @pytest.mark.parametrize("statement", ["QUERY", "create table made as\nQUERY", "insert into orders (s)\nQUERY"])
 def test_a_syntax_error_after_a_view_has_its_position_in_the_users_query(
-    stg: House, statement: str, query: str, place: str
+    stg: House, statement: str, query: str, said: str
 ) -> None:
     with pytest.raises(StatementSyntaxError) as caught:
         stg.sql(statement.replace("QUERY", query)).collect()
-    assert place in str(caught.value), str(caught.value)
+    assert said in str(caught.value), str(caught.value)
 
 
 def test_a_failure_while_rows_are_computed_quotes_the_users_text(stg: House) -> None:
-    with pytest.raises(DataRejectedError, match=re.escape("(in `cast((select max(s) from stg) as int)`)")):
+    with pytest.raises(DataRejectedError, match=re.escape("(in `cast((select max(s) from stg) as int)")):
         stg.sql("select id, cast((select max(s) from stg) as int) as n from orders").collect()
 
 
