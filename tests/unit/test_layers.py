@@ -23,6 +23,7 @@ MODULES = {
 # package's root and of the folders in ROOTS are listed individually.
 FLOORS = (
     ("engine/kernel/file_locks", "engine/kernel/owned_folders", "engine/kernel/printable"),
+    ("engine/kernel/process_locks",),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
     ("engine/kernel/clock", "engine/kernel/near_names", "engine/kernel/progress"),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
@@ -50,7 +51,7 @@ FLOORS = (
     ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
     ("engine/catalog/branch_conflicts",),
     ("engine/catalog/branch_attempts",),
-    ("engine/catalog/later_statements",),
+    ("engine/catalog/later_statements", "engine/catalog/run_commands"),
     ("engine/catalog/branches",),
     ("engine/catalog/branch_database",),
     ("engine/catalog/run_branches",),

@@ -98,6 +98,7 @@ ERRORS = [
     "RollbackRefusedError",
     "RuleNotAllowedError",
     "RunAgainError",
+    "RunInProgressError",
     "RunNotFoundError",
     "SchemaNotFoundError",
     "SiltError",

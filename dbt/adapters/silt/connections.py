@@ -320,7 +320,8 @@ class SiltConnectionManager(SQLConnectionManager):
         except DbtRuntimeError:
             raise
         except Exception as error:
-            known = errors.as_dbt_error(self.node.explained(error), lambda: self.handle.warehouse.catalog)
+            explained = self._publication.explained(self.node.explained(error))
+            known = errors.as_dbt_error(explained, lambda: self.handle.warehouse.catalog)
             if known is not None:
                 raise known from error
             logger.debug(f"Error while running:\n{sql}")

@@ -194,7 +194,9 @@ class TestAHeldRun(Publishing):
         run_dbt(["build", *with_id("dropped", second="null")], expect_pass=False)
         assert silt(project, "drop-run", "dropped") == 0
         assert files(project) == before
-        left = [path for path in Path(warehouse(project), "_branches").rglob("*.json") if "attempt" not in path.name]
+        records = ("attempt", "published")
+        paths = Path(warehouse(project), "_branches").rglob("*.json")
+        left = [path for path in paths if not any(each in str(path) for each in records)]
         assert left == []
         assert silt(project, "drop-run", "dropped") == 2
 

@@ -12,7 +12,7 @@ from dbt.adapters.silt.records.run_registry import RunRegistry
 _DESCRIPTION = """\
 Drops the changes of a run that was held or killed before it was published, with the files that it has written. The
 warehouse is as it was before the run. For a run that was published before all statements that it has left to the time
-after its publication had run, it drops these statements."""
+after its publication had run, it drops these statements. It refuses a run on which a command works."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -26,6 +26,7 @@ def run(arguments: Namespace) -> int:
     warehouse = open_warehouse(arguments)
     branches = warehouse.catalog.run_branches(warehouse.database)
     found = branches.find(arguments.run)
+    branches.check_idle(found)
     if branches.waiting(found):
         count = branches.drop_later(found)
         text = f"run {found.run_id}: published, and {count} statement{'' if count == 1 else 's'} after that dropped"

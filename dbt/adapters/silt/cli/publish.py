@@ -13,28 +13,45 @@ from dbt.adapters.silt.cli.sql import shell_context
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, add_run_id, open_warehouse, subcommand
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, advice_on_rest, statement_of_run
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
-from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.catalog.run_commands.commands import Standing
+from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError, SiltError
 from dbt.adapters.silt.records.run_registry import RunRegistry
 from dbt.adapters.silt.records.units import FIRST
 
 _FAILED = 2
+_NOT_PASSED = 1
 _DESCRIPTION = """\
 Publishes the changes of a run that was held, for example because a test failed, or that was killed: all at one moment.
 If another writer has changed the same rows since, nothing is published. Then it runs the statements that the run has
-left to the time after its publication. For a run that was published before all of them had run, it runs the rest."""
+left to the time after its publication. For a run that was published before all of them had run, it runs the rest. It
+refuses a run on which a command works. With --if-passed it publishes the run only if no node and no test of its
+commands has failed, and all have run: the exit code is 0 if the run is published, by this or an earlier command, and 1
+if it is not, with the reasons. That is the last task of a run for an orchestrator."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "publish", "publish a run that is held", _DESCRIPTION)
     add_run_id(parser)
+    parser.add_argument("--if-passed", action="store_true", help="only if everything has run and nothing has failed")
 
 
 def run(arguments: Namespace) -> int:
     """Publishes the run, and runs its later statements."""
     warehouse = open_warehouse(arguments)
     branches = warehouse.catalog.run_branches(warehouse.database)
-    found = branches.find(arguments.run)
+    try:
+        found = branches.find(arguments.run)
+    except RunNotFoundError:
+        published = branches.find_published(arguments.run) if arguments.if_passed else None
+        if published is None:
+            raise
+        text = f"run {published.run_id}: published before"
+        return show(Answer({"run_id": published.run_id, "tables": {}}, [text]), arguments.json)
+    standing = branches.commands(found).standing()
+    if arguments.if_passed and standing and not branches.waiting(found):
+        return _not_passed(found, standing, arguments.json)
+    branches.check_idle(found)
     versions = {} if branches.waiting(found) else branches.publish(found, branches.existing(found))
     if warehouse.target_path is not None:
         RunRegistry(warehouse.target_path).mark_published(found.run_id)
@@ -44,6 +61,13 @@ def run(arguments: Namespace) -> int:
     if versions and warehouse.target is not None and warehouse.target.has_metastore:
         print("To update the metastore, run `dbt run-operation silt_register`", file=sys.stderr)
     return _run_later(warehouse, branches, found)
+
+
+def _not_passed(found: BranchedRun, standing: Standing, as_json: bool) -> int:
+    reasons = standing.lines() + [f"{each} is at work" for each in standing.at_work]
+    text = f"run {found.run_id}: not published: {standing.reason}"
+    show(Answer({"run_id": found.run_id, "reasons": reasons}, ["\n  ".join([text, *reasons])]), as_json)
+    return _NOT_PASSED
 
 
 def _run_later(warehouse: OpenWarehouse, branches: RunBranches, found: BranchedRun) -> int:

@@ -15,7 +15,7 @@ from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcomm
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
 from dbt.adapters.silt.records.command_result import COUNTED, KeptResults
 from dbt.adapters.silt.records.journal import JournalEntry
-from dbt.adapters.silt.records.known_runs import KnownRun, find_run, known_runs, similar_run
+from dbt.adapters.silt.records.known_runs import KnownRun, find_run, known_runs, similar_run, unpublished_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import LoggedCommit, Run, TableHistory, histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry
@@ -58,7 +58,8 @@ def run(arguments: Namespace) -> int:
     warehouse = open_warehouse(arguments)
     found = histories(warehouse.catalog)
     records = ProjectRecords.of(warehouse.target_path)
-    known = known_runs(runs(found), records)
+    unpublished = unpublished_runs(warehouse.catalog.run_branches(warehouse.database))
+    known = known_runs(runs(found), records, unpublished=unpublished)
     chosen = find_run(arguments.run, known)
     if chosen is None:
         problem = f"no table of this warehouse has a commit of a run `{arguments.run}`, and it is not recorded here"

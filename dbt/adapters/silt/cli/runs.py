@@ -11,7 +11,7 @@ from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, R
 from dbt.adapters.silt.cli.history import counts, rows_json
 from dbt.adapters.silt.cli.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
-from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
+from dbt.adapters.silt.records.known_runs import KnownRun, known_runs, unpublished_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
 
@@ -66,7 +66,9 @@ def run(arguments: Namespace) -> int:
     warehouse = open_warehouse(arguments)
     found = histories(warehouse.catalog)
     records = ProjectRecords.of(warehouse.target_path)
-    known = known_runs(runs(found), records, None if warehouse.target is None else warehouse.target.name)
+    target = None if warehouse.target is None else warehouse.target.name
+    unpublished = unpublished_runs(warehouse.catalog.run_branches(warehouse.database))
+    known = known_runs(runs(found), records, target, unpublished)
     shown = known if arguments.limit is None else known[: max(arguments.limit, 0)]
     code = show(answer(shown, found, records), arguments.json)
     return max(code, report_problems(found), failed_check(shown) if arguments.check else 0)

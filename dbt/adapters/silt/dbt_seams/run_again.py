@@ -72,7 +72,8 @@ def _ran(task: Any, nodes: Collection[Any]) -> RanNodes:
         known = {each for each in given if each in task.graph.nodes()}
         return frozenset({*given, *(ids & task.graph.select_children(known))})
 
-    of_project = frozenset({*task.manifest.nodes, *getattr(task.manifest, "functions", ())})
+    others = (getattr(task.manifest, kind, ()) for kind in ("functions", "unit_tests"))
+    of_project = frozenset(task.manifest.nodes).union(*others)
     return RanNodes(ids, relations, results, with_descendants, of_project)
 
 

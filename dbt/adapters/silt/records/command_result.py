@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -158,6 +158,13 @@ class KeptResults:
             return None
         return found if isinstance(found, Mapping) else None
 
+    def results_of(self, invocation_id: str) -> Sequence[Mapping[str, Any]] | None:
+        """Returns the results of a command's nodes; None if not all of them are kept."""
+        results = (self.of(invocation_id) or {}).get("results")
+        if not isinstance(results, list) or len(results) >= _NODES:
+            return None
+        return [each for each in results if isinstance(each, Mapping)]
+
     def _path(self, invocation_id: str) -> Path:
         return self._folder / f"{invocation_id}.json"
 
@@ -213,6 +220,26 @@ def replace_results(folder: Path, document: Mapping[str, Any]) -> None:
 def is_failed(result: Mapping[str, Any]) -> bool:
     """Returns whether a node or test of dbt's results failed."""
     return _outcome(result) == "error"
+
+
+def last_outcomes(commands: Iterable[Sequence[Mapping[str, Any]]]) -> dict[str, str]:
+    """Returns the last outcome of each node and test, by its unique id; a skip is no result of a failed node.
+
+    Args:
+        commands: the results of each command, oldest first.
+    """
+    found: dict[str, str] = {}
+    for each in (result for results in commands for result in results):
+        unique_id, outcome = str(each.get("unique_id")), _outcome(each)
+        if outcome is not None and not (outcome == "skip" and found.get(unique_id) == "error"):
+            found.pop(unique_id, None)
+            found[unique_id] = outcome
+    return found
+
+
+def is_skipped(result: Mapping[str, Any]) -> bool:
+    """Returns whether a node or test of dbt's results was skipped, because a node before it failed."""
+    return _outcome(result) == "skip"
 
 
 _OUTCOMES: Final = {

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.run_branches import check_length
-from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
+from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches, check_length
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.near_names import nearest
+from dbt.adapters.silt.engine.kernel.publication.documents import began_ms
+from dbt.adapters.silt.records.command_result import COUNTED, node_name
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED, RunEntry
@@ -20,23 +22,64 @@ _WORST_FIRST: Final = ("running", "broken off", "held", "failed", "interrupted",
 
 
 @dataclass(frozen=True)
+class Unpublished:
+    """The changes of a run that are not published, as the warehouse shows them to every project and machine.
+
+    Attributes:
+        target: the target of its profile.
+        began_ms: the beginning of its branch, in milliseconds since 1970-01-01 UTC.
+        is_running: whether a command works on it.
+        failed: the unique ids of the nodes and tests that have failed.
+    """
+
+    run_id: str
+    target: str
+    began_ms: int
+    is_running: bool = False
+    failed: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        return "running" if self.is_running else HELD
+
+
+@dataclass(frozen=True)
 class KnownRun:
     """A logical run: its commits, the commands that ran under its id, or both.
 
     Attributes:
         commands: the recorded commands, oldest first.
         commits: the commits of the run, if any remain.
+        outcomes: the last outcome of each node and test, by its unique id, if it had several commands and all are
+            known.
+        unpublished: its changes that are not published.
+        is_of_warehouse: whether `unpublished` was looked up, so that a run without them is not held.
     """
 
     run_id: str
     commands: Sequence[RunEntry] = ()
     commits: Run | None = None
+    outcomes: Mapping[str, str] | None = None
+    unpublished: Sequence[Unpublished] = ()
+    is_of_warehouse: bool = False
 
     @property
     def state(self) -> str | None:
-        """The worst state of the commands that were not repeated by a later command; None without recorded commands."""
-        states = {each.state for each in self._last_commands}
+        """The worst state of the commands that were not repeated by a later command, and of the last results of its
+        nodes, if commands are recorded.
+        """
+        states = {self._state_of(each) for each in self._last_commands}
+        states.update(each.state for each in self.unpublished)
         return next((state for state in _WORST_FIRST if state in states), None)
+
+    def _state_of(self, command: RunEntry) -> str:
+        state = command.state
+        if state == HELD and self.is_of_warehouse and not self.unpublished:
+            state = "failed" if command.has_failed else GOOD  # another process has published or dropped the run
+        is_of_nodes = state == "failed" and command.result is not None and not command.result.problem
+        if is_of_nodes and self.outcomes is not None:
+            return "failed" if "error" in self.outcomes.values() else GOOD
+        return state
 
     @property
     def is_good(self) -> bool:
@@ -45,7 +88,10 @@ class KnownRun:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The number of nodes and tests by outcome in its last commands; empty if it is not recorded."""
+        """The number of nodes and tests by their last outcome; empty if it is not recorded."""
+        if self.outcomes is not None:
+            last = Counter(self.outcomes.values())
+            return {name: last[name] for name in COUNTED}
         counted: Counter[str] = Counter()
         for each in self._last_commands:
             counted.update(each.result.counts if each.result else {})
@@ -53,7 +99,11 @@ class KnownRun:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The names of the nodes and tests that failed in its last commands."""
+        """The names of the nodes and tests whose last result is a failure."""
+        if self.outcomes is not None:
+            return tuple(node_name(each) for each, outcome in self.outcomes.items() if outcome == "error")
+        if not self.commands:
+            return tuple(node_name(name) for each in self.unpublished for name in each.failed)
         return tuple(name for each in self._last_commands if each.result for name in each.result.failed_names)
 
     @property
@@ -66,7 +116,8 @@ class KnownRun:
     def targets(self) -> list[str]:
         """The profile's targets."""
         committed = [] if self.commits is None else self.commits.targets
-        return list(dict.fromkeys([*committed, *(each.target for each in self.commands if each.target)]))
+        others = [*(each.target for each in self.commands), *(each.target for each in self.unpublished)]
+        return list(dict.fromkeys([*committed, *filter(None, others)]))
 
     @property
     def invocations(self) -> list[str]:
@@ -77,39 +128,78 @@ class KnownRun:
     @property
     def started_ms(self) -> int:
         """The time of its start, or else of its first commit, in milliseconds since 1970-01-01 UTC."""
-        starts = [each.started_ms for each in self.commands]
+        starts = [*(command.started_ms for command in self.commands), *(each.began_ms for each in self.unpublished)]
         return min([*starts, *([] if self.commits is None else [self.commits.first_ms])])
 
     @property
     def newest_ms(self) -> int:
         """The time of the last start of a command or of the last commit, whichever is later."""
-        starts = [each.started_ms for each in self.commands]
+        starts = [*(command.started_ms for command in self.commands), *(each.began_ms for each in self.unpublished)]
         return max([*starts, *([] if self.commits is None else [self.commits.last_ms])])
 
     @cached_property
     def _last_commands(self) -> list[RunEntry]:
-        """The last command for each command line, unless it is retried, or a later command publishes it."""
+        """The last command for each command line, unless it is retried, or a later command publishes it.
+
+        If the outcomes of all nodes are known, a command with other variables repeats it too.
+        """
         repeated = {each.repeats for each in self.commands}
         published = max((each.started for each in self.commands if each.publication == PUBLISHED), default=None)
         last: dict[str, RunEntry] = {}
         for each in self.commands:
-            is_published = published is not None and each.publication == HELD and each.started < published
-            if each.invocation_id not in repeated and not is_published:
-                last[str(each.work)] = each
+            is_published = published is not None and not each.is_visible and each.started < published
+            if each.invocation_id not in repeated and not (is_published and each.state != "running"):
+                line = (each.command, each.target) if self.outcomes is not None else each.work
+                last[str(line)] = each
         return list(last.values())
 
 
-def known_runs(made: Iterable[Run], records: ProjectRecords, target: str | None = None) -> list[KnownRun]:
+def known_runs(
+    made: Iterable[Run],
+    records: ProjectRecords,
+    target: str | None = None,
+    unpublished: Sequence[Unpublished] | None = None,
+) -> list[KnownRun]:
     """Returns the runs of the logs and of the records, newest first.
 
     Args:
         target: restricts runs without commits to this target of the profile, if given.
+        unpublished: the unpublished changes in the warehouse, of all targets, if they were looked up.
     """
     committed = {each.run_id: each for each in made}
     known = dict.fromkeys(committed)
     known.update(dict.fromkeys(each.run_id for each in records.commands if target in (None, each.target)))
-    found = [KnownRun(run_id, records.commands_of(run_id), committed.get(run_id)) for run_id in known]
+    known.update(dict.fromkeys(each.run_id for each in unpublished or ()))
+    found = [
+        KnownRun(
+            run_id,
+            records.commands_of(run_id),
+            committed.get(run_id),
+            records.outcomes_of(run_id),
+            [each for each in unpublished or () if each.run_id == run_id],
+            unpublished is not None,
+        )
+        for run_id in known
+    ]
     return sorted(found, key=lambda each: (each.newest_ms, each.run_id), reverse=True)
+
+
+def unpublished_runs(branches: RunBranches) -> list[Unpublished]:
+    """Returns the runs of a warehouse whose changes are not published.
+
+    Raises:
+        StorageError: if the storage failed.
+    """
+    return [_unpublished(branches, run) for run in branches.all() if branches.end_of(run) is None]
+
+
+def _unpublished(branches: RunBranches, run: BranchedRun) -> Unpublished:
+    try:
+        found = branches.commands(run).standing()
+    except CorruptLogError:  # publishing the run raises this error
+        return Unpublished(run.run_id, run.target, began_ms(int(run.branch)))
+    is_running, failed = bool(found.at_work), tuple(found.failed)
+    return Unpublished(run.run_id, run.target, began_ms(int(run.branch)), is_running, failed)
 
 
 def find_run(text: str, made: Sequence[KnownRun]) -> KnownRun | None:

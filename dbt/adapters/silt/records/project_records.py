@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.records.command_result import KeptResults, last_outcomes
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 
 if TYPE_CHECKING:
@@ -30,10 +31,12 @@ class ProjectRecords:
     Attributes:
         commands: its dbt commands, oldest first.
         journal: their commits and skipped units of work, oldest first.
+        kept: the results of their nodes.
     """
 
     commands: Sequence[RunEntry] = ()
     journal: Sequence[JournalEntry] = ()
+    kept: KeptResults | None = None
 
     @classmethod
     def of(cls, target_path: Path | None) -> ProjectRecords:
@@ -45,7 +48,19 @@ class ProjectRecords:
         """
         if target_path is None:
             return cls()
-        return cls(run_registry.RunRegistry(target_path).entries(), CommitJournal(target_path).read().entries)
+        entries = run_registry.RunRegistry(target_path).entries()
+        return cls(entries, CommitJournal(target_path).read().entries, KeptResults(target_path))
+
+    def outcomes_of(self, run_id: str) -> Mapping[str, str] | None:
+        """Returns the last outcome of each node and test of a run of several commands, by its unique id, if the run had
+        several commands and all results are kept.
+        """
+        ended = [each for each in self.commands_of(run_id) if each.result is not None]
+        if self.kept is None or len(ended) < 2:
+            return None
+        found = [self.kept.results_of(each.invocation_id) for each in ended]
+        known = [each for each in found if each is not None]
+        return last_outcomes(known) if len(known) == len(found) else None
 
     def skipped(self, run_id: str) -> list[JournalEntry] | None:
         """Returns the skipped units of work of a run, if the journal has lines of the run."""

@@ -13,7 +13,7 @@ import json
 import os
 import shlex
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -243,16 +243,16 @@ class RunRegistry:
             InvalidSettingError: if this class did not write the file.
             NotWrittenError: if the folder is not writable.
         """
-        self._mark(run_id, rolled_back=True)
+        self._mark(run_id, partial(replace, rolled_back=True))
 
     def mark_published(self, run_id: str) -> None:
         """Records that the changes of a run were published after its end. Raises as `mark_rolled_back`."""
-        self._mark(run_id, publication=PUBLISHED)
+        self._mark(run_id, _published)
 
-    def _mark(self, run_id: str, **marks: Any) -> None:
+    def _mark(self, run_id: str, marked: Callable[[RunEntry], RunEntry]) -> None:
         if any(each.run_id == run_id for each in self._read()):
             with self._locked():
-                self._write(replace(each, **marks) if each.run_id == run_id else each for each in self._read())
+                self._write(marked(each) if each.run_id == run_id else each for each in self._read())
 
     def _read(self) -> tuple[RunEntry, ...]:
         try:
@@ -318,6 +318,16 @@ class RunRegistry:
         for path in self._alive.glob("*.lock"):
             if not _is_held(path):
                 path.unlink(missing_ok=True)
+
+
+def _published(entry: RunEntry) -> RunEntry:
+    """Returns the entry of a command whose changes were published after its end: an error outside of its nodes, which
+    held them, is no failure of the run any more.
+    """
+    if entry.publication == HELD and entry.result is not None and not entry.result.failed:
+        result = replace(entry.result, ending=Ending.SUCCESS, problem=None)
+        return replace(entry, publication=PUBLISHED, finished=True, result=result)
+    return replace(entry, publication=PUBLISHED)
 
 
 def _entry(body: Mapping[str, Any]) -> RunEntry:

@@ -3,6 +3,8 @@
 _branches/<id>/...                        the documents of a branch; its id contains the time of its beginning
 _branches/<id>/<n>.attempt.json           the n-th attempt to publish the branch, or its end
 _branches/<id>/<id of a session>.joined   a session that works on the branch
+
+`run_commands` describes the documents of the run's commands.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ T = TypeVar("T")
 
 _ATTEMPT: Final = ".attempt.json"
 JOINED: Final = ".joined"
-
+COMMAND: Final = ".command.json"
+SIGN: Final = ".sign.json"
 
 FOLDER: Final = "_branches"
 _LONGEST_ID: Final = 19
@@ -35,6 +38,10 @@ _AGE_MS: Final = 7 * 24 * 60 * 60 * 1000
 
 class Joined(Exception):
     """Another session works on the branch, so its documents must be read again: no session begins a change any more."""
+
+
+class AttemptTakenError(errors.ConcurrentModificationError):
+    """Another process has recorded the next attempt to publish a branch, or its end."""
 
 
 class BranchAttempts:
@@ -134,6 +141,19 @@ class BranchAttempts:
         """
         return any(each is not None and self._register.close(each) for each in self._recorded())
 
+    def published_versions(self) -> dict[str, int] | None:
+        """Returns the version of each table that the publication of the branch has changed, by its name, if it
+        was published, as far as that is decided.
+
+        Raises:
+            CorruptLogError, StorageError: if its documents cannot be read.
+        """
+        for each in self._recorded():
+            decision = None if each is None else self._register.documents.decision(each)
+            if decision is not None and decision.status is Status.PUBLISHED:
+                return decision.versions
+        return None
+
     def announce(self, publication: int | None) -> None:
         """Records the next attempt to publish the branch, or its end; each number exists once.
 
@@ -144,9 +164,7 @@ class BranchAttempts:
         body = json.dumps({"publication": None if publication is None else str(publication)}).encode()
         self._register.store.make_folder(self._folder)
         if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
-            raise errors.ConcurrentModificationError(
-                "another process has published, continued or dropped these changes"
-            )
+            raise AttemptTakenError("another process has published, continued or dropped these changes")
         self.number = number
         if publication is not None and not self._is_read_again:
             self._is_read_again = self.has_sessions()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
@@ -23,13 +23,20 @@ from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.log_end import is_last
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier, name_parts
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, NotATableError, SiltError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentDropError,
+    ConcurrentModificationError,
+    NotATableError,
+    SiltError,
+    VersionNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on, new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import (
     Kind,
     Meaning,
     NameChange,
+    Status,
     new_publication,
     parse_change,
     serialize_change,
@@ -43,6 +50,7 @@ _logger = logging.getLogger(__name__)
 
 _NAME: Final = ".name.json"
 _SCHEMA: Final = ".schema.json"
+_OF_WORK: Final = (_NAME, _SCHEMA, branch_attempts.JOINED, branch_attempts.COMMAND, branch_attempts.SIGN)
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
 
@@ -175,26 +183,40 @@ class Branch:
         self._delete()
         return versions
 
-    def publish_once(self) -> dict[str, int]:
+    def publish_once(self, check: Callable[[], None] = lambda: None) -> dict[str, int]:
         """Publishes the changes of a branch that other processes may continue or publish too, and closes it; returns
         the new versions, by the tables' names.
 
         Tables that the branch has only read are not checked, and each changed table has its own isolation level.
+
+        Args:
+            check: called when an attempt is recorded and has not begun; its exception is passed on.
 
         Raises:
             ConcurrentModificationError: if another process has published or closed the branch, or also as for
                 `publish`; nothing was applied.
             SiltError: see `publish`; the branch exists until `close`.
         """
-        settings = PublishSettings(None, OF_STATEMENTS, self.attempts.announce)
+
+        def announce(publication: int) -> None:
+            self.attempts.announce(publication)
+            check()
+
+        settings = PublishSettings(None, OF_STATEMENTS, announce)
         try:
             before, versions = self.attempts.number, self._published(settings)
             if self.attempts.number == before:  # this process has changed nothing
-                self.attempts.announce(new_publication(self._register.clock))
+                self._publish_nothing(announce)
         except branch_attempts.Joined:
             versions = self.reopen()._published(settings)
         self._delete(but_attempts=True)
         return versions
+
+    def _publish_nothing(self, announce: Callable[[int], None]) -> None:
+        publication = new_publication(self._register.clock)
+        announce(publication)
+        if not self._register.close(publication, Status.PUBLISHED):
+            raise ConcurrentModificationError("another process has continued these changes")
 
     def join(self) -> Branch:
         """Opens the branch for a session that works on it next to the process of its run.
@@ -423,11 +445,7 @@ class Branch:
                 store.delete_folder(self._folder)
                 return
             store.delete_all(
-                [
-                    path
-                    for path in branch_attempts.documents(store, self._folder)
-                    if path.endswith((_NAME, _SCHEMA, branch_attempts.JOINED))
-                ]
+                [path for path in branch_attempts.documents(store, self._folder) if path.endswith(_OF_WORK)]
             )
             for name in branch_attempts.folders(store, self._folder):
                 store.delete_folder(f"{self._folder}/{name}")

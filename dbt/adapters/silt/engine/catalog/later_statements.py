@@ -98,6 +98,13 @@ class LaterStatements:
             both = tuple(dict.fromkeys((*own.statements, *statements)))
             self._put(_Document(owner, own.number, both))
 
+    def read_others(self) -> None:
+        """Reads the statements that other processes have added since this process has read them. Raises as `begin`."""
+        with self._lock:
+            own, self._known = self._documents(), None
+            known = self._documents()
+            known.update((owner, each) for owner, each in own.items() if owner in self._begun)
+
     def forget_others(self, owners: Container[str]) -> None:
         """Drops the statements of nodes and hooks that are not among `owners`. Raises as `begin`."""
         with self._lock:

@@ -1,16 +1,17 @@
 """The branches on which runs work until they are published, by the runs' ids.
 
-    _branches/runs/<digest>.json   the branch of a run, the run, and why it is held
+    _branches/runs/<digest>.json              the branch of a run, and the run
+    _branches/published/<id of branch>.json   a run that was published
 
-The document is deleted when the run is published and its later statements have run, or it is dropped, or too old to be
-published.
+The first is deleted when the run is published and its later statements have run, or it is dropped, or too old to be
+published; the second when it is too old.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
+from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments, in_progress
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
@@ -26,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResu
 _logger = logging.getLogger(__name__)
 
 _RUNS: Final = f"{branch_attempts.FOLDER}/runs"
+_PUBLISHED: Final = f"{branch_attempts.FOLDER}/published"
 _SHORTEST: Final = 4
 _SHOWN: Final = 5
 
@@ -50,7 +53,7 @@ class BranchedRun:
         project, target: the project and the target of the run.
         run_id: its id within the project and the target.
         branch: the id of its branch.
-        held: why it was not published when it ended; empty if it has not ended.
+        held: why it was not published when a command of it ended; empty if no command has ended so.
     """
 
     project: str
@@ -94,25 +97,33 @@ class RunBranches:
             StorageError: if the storage failed.
         """
         known = self.all()
-        found = [each for each in known if each.run_id == text] or [
-            each for each in known if text and each.run_id.startswith(text)
-        ]
-        if len(found) == 1:
-            if found[0].run_id != text:
-                check_length(text)
-            return found[0]
-        if found:
-            ids = ", ".join(f"{each.run_id} (target {each.target})" for each in found[:_SHOWN])
-            raise errors.RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
+        found = _found(text, known)
+        if found is not None:
+            return found
         ids = ", ".join(each.run_id for each in known[-_SHOWN:])
         raise errors.RunNotFoundError(
             f"no run `{text}` with unpublished changes exists in this warehouse",
             remedy=f"Use one of {ids}" if ids else "No run is held: all changes are published or dropped",
         )
 
-    def open(self, run: BranchedRun) -> tuple[BranchedRun, Branch]:
+    def find_published(self, text: str) -> BranchedRun | None:
+        """Returns the run that was published within the age limit of branches, by its id or the beginning of its id.
+
+        Raises:
+            RunNotFoundError: if several runs match, or the beginning is too short to be meant.
+            StorageError: if the storage failed.
+        """
+        newest = {each.path: each for each in self._readable(_PUBLISHED)}
+        return _found(text, list(newest.values()))
+
+    def open(
+        self, run: BranchedRun, enter: Callable[[CommandDocuments], None] = lambda _: None
+    ) -> tuple[BranchedRun, Branch]:
         """Returns the run with its branch: the branch on which an earlier process has begun it, unless that was
         published or closed, or else a new branch.
+
+        Args:
+            enter: records the command of this process; called again if the branch has ended.
 
         Raises:
             ReadOnlyStorageError: if the database is read-only.
@@ -123,17 +134,21 @@ class RunBranches:
         self._delete_old()
         while True:
             known = self._read(run.path)
-            if known is not None and not branch_attempts.is_too_old(known.branch, self._register.clock):
-                branch = Branch(self._register, known.branch)
-                if not branch.attempts.was_published():
-                    return known, branch.reopen()
-            if known is not None:
+            if known is not None and branch_attempts.is_too_old(known.branch, self._register.clock):
                 self._store.delete(run.path)
-            branch = Branch(self._register)
-            begun = replace(run, branch=branch.id, held="")
+                known = None
+            begun = known or replace(run, branch=Branch(self._register).id, held="")
             self._store.make_folder(_RUNS)
-            if self._store.put_if_absent(run.path, _text(begun)) is PutResult.CREATED:
-                return begun, branch
+            if known is None and self._store.put_if_absent(run.path, _text(begun)) is not PutResult.CREATED:
+                continue
+            # A publisher records its attempt and then looks for commands; a command does so in the other order.
+            commands = self.commands(begun)
+            enter(commands)
+            branch = Branch(self._register, begun.branch)
+            if not branch.attempts.was_published():
+                return begun, branch.reopen()
+            commands.leave()
+            self._store.delete(run.path)
 
     def existing(self, run: BranchedRun, to_drop: bool = False) -> Branch:
         """Returns the branch of a run.
@@ -147,8 +162,9 @@ class RunBranches:
         """
         branch = Branch(self._register, run.branch)
         if branch.attempts.was_published():
+            how = self.end_of(run)
             self._store.delete(run.path)
-            raise errors.ConcurrentModificationError(f"another process has published or dropped the run {run.run_id}")
+            raise errors.ConcurrentModificationError(f"another process has {how} the run {run.run_id}")
         return branch.reopen(leaves_lost=to_drop)
 
     def join(self, text: str) -> Branch:
@@ -166,19 +182,84 @@ class RunBranches:
         return Branch(self._register, self.find(text).branch).join()
 
     def hold(self, run: BranchedRun, why: str) -> None:
-        """Records why a run was not published.
+        """Records why a run was not published, unless another process has ended it.
 
         Raises:
-            StorageError: if the storage failed.
+            CorruptLogError, StorageError: if the storage failed.
         """
         self._store.put(run.path, _text(replace(run, held=why)))
+        if self.end_of(run) is not None:
+            self._store.delete(run.path)
 
-    def publish(self, run: BranchedRun, branch: Branch) -> dict[str, int]:
+    def commands(self, run: BranchedRun) -> CommandDocuments:
+        """Returns the commands that have worked on the branch of a run."""
+        return CommandDocuments(self._store, run.branch, self._register.clock)
+
+    def check_idle(self, run: BranchedRun) -> None:
+        """Checks that no command works on a run.
+
+        Raises:
+            RunInProgressError: if a command works on it.
+            CorruptLogError, StorageError: if its commands cannot be read.
+        """
+        at_work = self.commands(run).at_work()
+        if at_work:
+            raise in_progress(at_work)
+
+    def end_of(self, run: BranchedRun) -> str | None:
+        """Returns how the branch of a run has ended, as a participle, if it has ended.
+
+        Raises:
+            CorruptLogError, StorageError: if its documents cannot be read.
+        """
+        attempts = Branch(self._register, run.branch).attempts
+        if not attempts.have_ended():
+            return None
+        if attempts.published_versions() is not None:
+            return "published"
+        other = self._read(run.path)
+        return "dropped" if other is None or other.branch == run.branch else "continued"
+
+    def read_others(self, run: BranchedRun, branch: Branch, commands: CommandDocuments) -> None:
+        """Reads the changes of other commands on the branch since the command of this process began.
+
+        Raises:
+            ConcurrentModificationError: if the run was published or dropped.
+            CorruptLogError, StorageError: if the branch cannot be read.
+        """
+        if not commands.has_parallel():
+            return
+        if branch.attempts.was_published():
+            raise errors.ConcurrentModificationError(f"another process has {self.end_of(run)} the run {run.run_id}")
+        branch.reopen()
+
+    def publish(self, run: BranchedRun, branch: Branch, commands: CommandDocuments | None = None) -> dict[str, int]:
         """Publishes a run; returns the new version of each changed table, by its name. Its later statements have not
-        run yet: see `run_later`. Raises as `Branch.publish_once`.
+        run yet: see `run_later`.
+
+        Args:
+            commands: the commands of the run as they were read when it was decided to publish it.
+
+        Raises:
+            RunInProgressError: if a command has begun since, or another process tries to publish the run.
+            SiltError: as `Branch.publish_once`.
         """
         is_waiting = bool(self.later(run))
-        versions = branch.publish_once()
+        if commands is None:
+            commands = self.commands(run)
+            commands.all()
+        try:
+            versions = branch.publish_once(commands.check_unchanged)
+        except errors.ConcurrentModificationError as error:
+            if isinstance(error, branch_attempts.AttemptTakenError):
+                branch.attempts.was_published()  # ends the attempt of the other process
+            how = self.end_of(run)
+            if how is not None:
+                raise errors.ConcurrentModificationError(f"another process has {how} the run {run.run_id}") from error
+            if isinstance(error, branch_attempts.AttemptTakenError):
+                raise errors.RunInProgressError("another process tries to publish the run") from error
+            raise
+        self._note_published(run)
         if not is_waiting:
             self._forget(run)
         return versions
@@ -201,6 +282,7 @@ class RunBranches:
             raise errors.ConcurrentModificationError("a session works on the branch of the run")
         other = branch.without(lost)
         continued = replace(run, branch=other.id, held="")
+        self.commands(run).copy_to(other.id)
         copied = self.later(continued)
         later.copy(copied)
         branch.end(lost)
@@ -253,6 +335,18 @@ class RunBranches:
         self._forget(run)
         return done
 
+    def _note_published(self, run: BranchedRun) -> None:
+        """Records that a run was published: if it has changed nothing, no table shows it."""
+        try:
+            self._store.make_folder(_PUBLISHED)
+            self._store.put(f"{_PUBLISHED}/{run.branch}.json", _text(run))
+            for each in self._store.files_in_order(_PUBLISHED):
+                branch = each.name.removesuffix(".json")
+                if branch_attempts.is_branch_id(branch) and branch_attempts.is_too_old(branch, self._register.clock):
+                    self._store.delete(each.path)
+        except errors.SiltError as error:
+            _logger.warning("it is not recorded that the run %s was published: %s", run.run_id, error)
+
     def _forget(self, run: BranchedRun) -> None:
         """Deletes the document of a run that has ended; the next process of the run deletes it otherwise."""
         try:
@@ -266,9 +360,9 @@ class RunBranches:
             if branch_attempts.is_too_old(run.branch, self._register.clock):
                 self._store.delete(run.path)
 
-    def _readable(self) -> list[BranchedRun]:
+    def _readable(self, folder: str = _RUNS) -> list[BranchedRun]:
         found = []
-        for each in self._store.files_below(_RUNS):
+        for each in self._store.files_below(folder):
             try:
                 found.append(self._read(each.path))
             except errors.CorruptLogError as error:
@@ -283,6 +377,23 @@ class RunBranches:
         if not branch_attempts.is_branch_id(found.branch):
             raise errors.CorruptLogError(f"{path} cannot be read: {found.branch!r:.100} is not the id of a branch")
         return found
+
+
+def _found(text: str, known: Sequence[BranchedRun]) -> BranchedRun | None:
+    """Returns the run with an id, or with an id that begins with the text.
+
+    Raises:
+        RunNotFoundError: if several runs match, or the beginning is too short to be meant.
+    """
+    found = [each for each in known if each.run_id == text] or [
+        each for each in known if text and each.run_id.startswith(text)
+    ]
+    if len(found) > 1:
+        ids = ", ".join(f"{each.run_id} (target {each.target})" for each in found[:_SHOWN])
+        raise errors.RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
+    if found and found[0].run_id != text:
+        check_length(text)
+    return found[0] if found else None
 
 
 def _run(body: Any) -> BranchedRun:

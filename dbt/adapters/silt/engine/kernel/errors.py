@@ -14,6 +14,7 @@
           ConcurrentDropError
         CommitAttemptsExhaustedError
         CommitStateUnknownError
+        RunInProgressError
         ExecutorLostError
       InvalidStatementError            correct the statement, the model or its configuration
         StatementSyntaxError
@@ -228,6 +229,13 @@ class CommitStateUnknownError(RunAgainError):
         "Before you run it again, check whether it was committed: `describe history` or `silt history` shows it"
     )
     """The remedy for a statement outside of a run."""
+
+
+class RunInProgressError(RunAgainError):
+    """Commands work on the run that is to be published or dropped."""
+
+    code = "SILT_RUN_IN_PROGRESS"
+    remedy = "Nothing was changed: wait until they have ended, or end them, and type it again"
 
 
 class ExecutorLostError(RunAgainError):

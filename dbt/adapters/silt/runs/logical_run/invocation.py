@@ -116,6 +116,11 @@ class Invocation:
         return str(self._flag("which"))
 
     @property
+    def line(self) -> str:
+        """The command line, without `--vars`."""
+        return self._typed.line
+
+    @property
     def variables(self) -> Mapping[str, Any]:
         """The command's `--vars`."""
         return getattr(self._config, "cli_vars", None) or {}

@@ -7,7 +7,7 @@ by the run's id, so the same run continues on it, and it is published once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
@@ -20,18 +20,22 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    RunInProgressError,
+    SiltError,
+)
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import (
     RESULTS_FILE,
     Ending,
-    is_failed,
     replace_results,
     results_of_command,
 )
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
+from dbt.adapters.silt.runs.logical_run.command_of_run import CommandOfRun
 from dbt.adapters.silt.runs.logical_run.invocation import PUBLISHING_COMMANDS, Invocation
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.branches import Branch
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
+    from dbt.adapters.silt.engine.catalog.run_commands.commands import Standing
 else:
     later_statements = lazy_module("dbt.adapters.silt.engine.catalog.later_statements")
     run_branches = lazy_module("dbt.adapters.silt.engine.catalog.run_branches")
@@ -49,7 +54,8 @@ else:
 logger = AdapterLogger("Silt")
 
 _OPERATION: Final = "PUBLISH"
-_TESTS: Final = ("test.", "unit_test.")
+_DECISIONS: Final = 5
+"""How often a command decides again because another command of the run has begun meanwhile."""
 _ON_RUN_HOOKS: Final = "operation."
 
 
@@ -82,7 +88,7 @@ class RunPublication:
         self._catalog = catalog
         self._carry_out = carry_out
         self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
-        self._mode = mode
+        self._own = CommandOfRun(invocation, tests_count=mode is PublishMode.AFTER_TESTS)
         self._attempts_left = attempts
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
@@ -118,7 +124,7 @@ class RunPublication:
         if published is not None:
             logger.info(f"The run {run.run_id} was published; its statements after that follow")
             runs.run_later(published, self._carry_out)
-        self._run, self.branch = runs.open(run)
+        self._run, self.branch = runs.open(run, self._own.enter)
         self.later = runs.later(self._run)
         self._on_branch = catalog.on_branch(self._database, self.branch)
 
@@ -127,11 +133,12 @@ class RunPublication:
         command is to end. The changes of these nodes are dropped.
         """
         self._attempts_left -= 1
+        self._own.on_ran(ran)
         self._forget_removed(ran)
-        if self.branch is None or self._attempts_left < 1 or self._why_held(ran.results) is not None:
+        if self.branch is None or self._attempts_left < 1:
             return frozenset()
         try:
-            return self._again(ran, self.branch)
+            return frozenset() if self._own.prevents(ran.results) else self._again(ran, self.branch)
         except SiltError as error:
             logger.debug(f"No node runs again: {error}")  # the publication meets the same error, and reports it
             return frozenset()
@@ -158,6 +165,7 @@ class RunPublication:
         catalog = self._catalog()
         runs = catalog.run_branches(self._database)
         self._run, self.branch, self.later = runs.begin_again(self._run, branch, found.relations, self.later)
+        self._own.documents.move_to(self._run.branch)
         self._on_branch = catalog.on_branch(self._database, self.branch)
         for reason in found.reasons:
             logger.info(f"Conflict: {reason}")
@@ -170,23 +178,68 @@ class RunPublication:
         A program that uses the adapter after the command sees the published tables.
         """
         try:
-            return end if self.branch is None or not end.finished else self._ended(end)
+            return end if self.branch is None else self._ended(end, self.branch)
         finally:
             self._is_on, self.branch, self.later, self._on_branch = False, None, None, None
 
-    def _ended(self, end: CommandEnd) -> CommandEnd:
+    def _ended(self, end: CommandEnd, branch: Branch) -> CommandEnd:
         results = self._results()
-        reason = self._reason(end, results)
-        if reason is not None:
-            self._hold(reason)
-            return replace(end, publication=HELD)
-        self._failure = self._publish(results)
+        try:
+            lost = self._lost(branch)
+            self._own.end(end, results)
+            decided = self._lost_end(lost) if lost is not None else self._decided(end, results)
+        except SiltError as error:
+            self._hold(str(error), error)
+            self._failure, decided = error, CommandEnd(True, Ending.FAILED, str(error), HELD)
+        return decided if end.finished else replace(end, publication=None if end.interrupted else decided.publication)
+
+    def _decided(self, end: CommandEnd, results: Sequence[Mapping[str, Any]]) -> CommandEnd:
+        """Publishes the run if nothing of its commands prevents it, and holds it otherwise."""
+        for _ in range(_DECISIONS):
+            standing = self._own.standing()
+            if standing:
+                self._hold_for(standing)
+                return replace(end, publication=HELD)
+            self._failure = self._publish(results)
+            if not isinstance(self._failure, RunInProgressError):
+                break
+        return self._published_end(end)
+
+    def _published_end(self, end: CommandEnd) -> CommandEnd:
         if self._failure is None:
             self._failure = self._run_later()
             failed = end if self._failure is None else CommandEnd(True, Ending.FAILED, str(self._failure))
             return replace(failed, publication=PUBLISHED)
         is_held = not isinstance(self._failure, ConcurrentModificationError)
         return CommandEnd(True, Ending.FAILED, str(self._failure), HELD if is_held else None)
+
+    def explained(self, error: Exception) -> Exception:
+        """Returns the error of a statement, or the error that another process has ended the run meanwhile."""
+        if self.branch is None:
+            return error
+        try:
+            return self._lost(self.branch, f" ({error})") or error
+        except SiltError:
+            return error
+
+    def _lost(self, branch: Branch, cause: str = "") -> ConcurrentModificationError | None:
+        """Returns the error that another process has ended the run while this command worked, if it has."""
+        assert self._run is not None
+        how = self._catalog().run_branches(self._database).end_of(self._run)
+        if how is None:
+            return None
+        run_id = self._run.run_id
+        seen = f"; visible are its changes up to then: {_shown(branch.attempts.published_versions() or {})}"
+        return ConcurrentModificationError(
+            f"another process has {how} the run {run_id} while this command worked on it"
+            f"{seen if how == 'published' else ''}{cause}",
+            remedy=f"Run the same command again with the run id {run_id}: it does the rest",
+        )
+
+    def _lost_end(self, error: ConcurrentModificationError) -> CommandEnd:
+        logger.error(f"Not published by this command: {error}")
+        self._failure = error
+        return CommandEnd(True, Ending.FAILED, str(error))
 
     def raise_failure(self) -> None:
         """Ends dbt with its exit code of an error, if the changes could not be published."""
@@ -203,44 +256,51 @@ class RunPublication:
             logger.debug(f"The results of this command cannot be read: {error}")
             return ()
 
-    def _reason(self, end: CommandEnd, results: Sequence[Mapping[str, Any]]) -> str | None:
-        """Returns why the changes are held, or None if they are to be published."""
-        return None if end.ending is Ending.SUCCESS else self._why_held(results, "the command")
-
-    def _why_held(self, results: Iterable[Mapping[str, Any]], otherwise: str | None = None) -> str | None:
-        """Returns why results hold the changes, `otherwise` if nothing has failed; None if they do not."""
-        failed = [str(each.get("unique_id")) for each in results if is_failed(each)]
-        tests = [each for each in failed if each.startswith(_TESTS)]
-        nodes = [each for each in failed if each not in tests]
-        if self._mode is PublishMode.AFTER_RUN and tests and not nodes:
-            return None
-        parts = [_count(len(nodes), "node"), _count(len(tests), "test")]
-        reason = " and ".join(filter(None, parts)) or otherwise
-        return None if reason is None else f"{reason} failed"
-
     def _publish(self, results: Sequence[Mapping[str, Any]]) -> SiltError | None:
         """Publishes the changes; returns the error if they could not be published."""
         assert self._run is not None and self.branch is not None
         try:
+            runs = self._catalog().run_branches(self._database)
+            runs.read_others(self._run, self.branch, self._own.documents)
             changed = self.branch.changed_names(self._database)
-            versions = self._catalog().run_branches(self._database).publish(self._run, self.branch)
-        except ConcurrentModificationError as error:
-            self._drop(error)
+            versions = runs.publish(self._run, self.branch, self._own.documents)
+        except RunInProgressError as error:
             return error
+        except ConcurrentModificationError as error:
+            return self._after_conflict(error, self.branch)
         except SiltError as error:
             self._hold(str(error), error)
             return error
-        logger.info(_published(versions))
+        logger.info(_published(versions, results))
         self._note(versions)
         self._enter(versions, results)
         self.published = {*changed, *(RelationName(*name_parts(table)) for table in versions)}
         return None
+
+    def _after_conflict(self, error: ConcurrentModificationError, branch: Branch) -> SiltError | None:
+        """Drops the run, unless another process has ended it; returns the error, unless the other has published it:
+        this command had recorded its results before.
+        """
+        assert self._run is not None
+        how = self._catalog().run_branches(self._database).end_of(self._run)
+        if how is None:
+            self._drop(error)
+        elif how == "published":
+            logger.info(
+                f"Published by another command of the run: {_shown(branch.attempts.published_versions() or {})}"
+            )
+            return None
+        else:
+            logger.error(f"Not published: another process has {how} the run {self._run.run_id}")
+        return error
 
     def _run_later(self) -> Exception | None:
         """Runs the statements that were left to the time after the publication; returns the error of one that fails."""
         assert self._run is not None
         run_id = self._run.run_id
         try:
+            if self.later is not None:
+                self.later.read_others()
             self._catalog().run_branches(self._database).run_later(self._run, self._carry_out, self.later)
         except (SiltError, DbtRuntimeError) as error:
             logger.error(f"The run {run_id} is published, but a statement after the publication failed: {error}")
@@ -279,7 +339,18 @@ class RunPublication:
         except SiltError as error:
             logger.warning(f"The dropped changes could not be deleted: {error}")
 
-    def _hold(self, reason: str, failure: SiltError | None = None) -> None:
+    def _hold_for(self, standing: Standing) -> None:
+        """Holds the run for failures and unfinished commands; leaves it to the commands that still work."""
+        assert self._run is not None
+        run_id = self._run.run_id
+        if standing.has_failed:
+            self._hold(standing.reason, lines=standing.lines(self._invocation.id))
+            return
+        logger.warning(f"Held: {standing.reason}, so no change of the run {run_id} is visible yet")
+        logger.warning("  the last command of the run publishes it, unless a node or test has failed")
+        logger.warning(f"  if it was killed: silt publish {run_id} --if-passed shows it, or publishes the run")
+
+    def _hold(self, reason: str, failure: SiltError | None = None, lines: Sequence[str] = ()) -> None:
         assert self._run is not None
         run_id = self._run.run_id
         try:
@@ -290,6 +361,8 @@ class RunPublication:
             logger.error(f"The run {run_id} could not be published: {failure}")
         else:
             logger.error(f"Held: {reason}, so no change of the run {run_id} is visible")
+        for line in lines:
+            logger.error(f"  to be corrected in another command of the run: {line}")
         logger.error(f"  look at it: silt sql --run {run_id}")
         logger.error(f"  publish it nevertheless: silt publish {run_id}, or drop it: silt drop-run {run_id}")
 
@@ -308,15 +381,22 @@ class RunPublication:
             logger.warning(f"The published versions are not in {RESULTS_FILE}: {error}")
 
 
-def _published(versions: Mapping[str, int]) -> str:
-    if not versions:
-        return "Published: no table has changed"
-    shown = ", ".join(f"{name}@v{version}" for name, version in sorted(versions.items()))
-    return f"Published at one moment: {shown}"
+def _published(versions: Mapping[str, int], results: Sequence[Mapping[str, Any]]) -> str:
+    if versions:
+        return f"Published at one moment: {_shown(versions)}"
+    responses = [each.get("adapter_response") or {} for each in results]
+    earlier = {
+        str(each["table"]): int(each["table_version"])
+        for each in responses
+        if each.get("skipped") and each.get("table") and each.get("table_version") is not None
+    }
+    if earlier:
+        return f"Published before, and this command has changed no table: {_shown(earlier)}"
+    return "Published: no table has changed"
 
 
-def _count(number: int, noun: str) -> str:
-    return "" if not number else f"{number} {noun}{'' if number == 1 else 's'}"
+def _shown(versions: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}@v{version}" for name, version in sorted(versions.items())) or "no table"
 
 
 _RUN_WITH_OTHERS: Final = ("operation.", "unit_test.")

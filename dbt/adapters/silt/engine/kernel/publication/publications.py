@@ -177,8 +177,11 @@ class Publications:
         self._finish(decision, begun)
         return decision
 
-    def close(self, publication: int) -> bool:
+    def close(self, publication: int, status: documents.Status = documents.Status.ABORTED) -> bool:
         """Ends a publication that may not have begun, which then never takes effect; returns whether it is published.
+
+        Args:
+            status: the decision about a publication that has not begun: `published` if it changes nothing.
 
         Raises:
             As `settle`.
@@ -187,7 +190,7 @@ class Publications:
             return self.settle(publication)
         self.store.make_folder(documents.FOLDER)
         empty = documents.Begun(publication, self.clock.now_ms(), ())
-        return self._noted(self.documents.decide(empty, documents.Status.ABORTED, {}))
+        return self._noted(self.documents.decide(empty, status, {}))
 
     def location_of(self, log: DeltaLog) -> str:
         """Returns the folder of a table, relative to the database's root."""
