@@ -12,6 +12,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.commands.commit import note_reads
+from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
@@ -114,8 +116,7 @@ class KernelDoor:
 
     def _run(self, request: Request, unit: Unit | None) -> Observed:
         if request.kind == "transaction":
-            self._run_together(request, unit)
-            return Observed()
+            return Observed(tuple(self._run_together(request, unit)))
         tables = (request.table, *(key.table for key in request.keys), *(key.table for key in request.counters))
         logs = [self.logs[table] for table in dict.fromkeys((*tables, *request.totals))]
         cut = consistent_cut.consistent_cut(logs)
@@ -126,8 +127,9 @@ class KernelDoor:
             _Statement(request, pins, unit, self.rows_to_delete).run()
         return Observed()
 
-    def _run_together(self, request: Request, unit: Unit | None) -> None:
-        """Executes the statements of a transaction on a branch, and publishes it."""
+    def _run_together(self, request: Request, unit: Unit | None) -> list[Read]:
+        """Executes the statements of a transaction on a branch, and publishes it; returns what they have read."""
+        found: list[Read] = []
         branch = Branch(self.register)
         pins = {table: Pinned(branch.log(log), _SETTINGS) for table, log in self.logs.items()}
         try:
@@ -135,8 +137,11 @@ class KernelDoor:
                 log = pins[each.table].log
                 assert isinstance(log, BranchLog)
                 if unit is None or (base := log.base()) is None or not base.holds(unit):
-                    _Statement(each, pins, None, self.rows_to_delete).run()
+                    statement = _Statement(each, pins, None, self.rows_to_delete)
+                    found += statement.looked_for()
+                    statement.run()
             branch.publish(unit)
+            return found
         except (CommitStateUnknownError, StorageError):
             raise  # a late commit may still arrive, and needs its files
         except SiltError:
@@ -165,7 +170,7 @@ class _Statement:
         match self.request.kind:
             case "append":
                 self._append()
-            case "insert":
+            case "insert" | "claim":
                 self._insert()
             case "delete":
                 ((write),) = self.request.writes
@@ -189,6 +194,14 @@ class _Statement:
             case "insert decoys":
                 new = self.table.log.clock.jitter()
                 self.table.append({_low(decoy(place)) + int(new * 10**9): 0 for place in range(DECOYS)})
+
+    def looked_for(self) -> Iterator[Read]:
+        """Looks for the rows of a set that is claimed, without a change; yields that the set is empty, if it is."""
+        if self.request.kind == "claim":
+            keys = [each.key for each in self.request.writes if isinstance(each, Insert)]
+            note_reads(self.table.log, ReadSet((_of_keys(keys),)), WriteSettings())
+            found = (self._of_key(key, list(_rows_of(self.table, keys))) for key in keys)
+            yield from (each for each in found if not each.elements)
 
     def _own_keys(self) -> tuple[Key, ...]:
         return tuple(key for key in self.request.keys if key.table == self.request.table)

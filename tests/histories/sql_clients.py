@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,11 +17,11 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.settings import storages
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from tests.faulty_store import Fault, FaultKind, FaultyStore
-from tests.histories.client import Client, Journal
-from tests.histories.history import History, Level
+from tests.histories.client import Client, Journal, transactions_of
+from tests.histories.history import History, Insert, Key, Level
 from tests.histories.interleaved import history_of
 from tests.histories.sql_door import SqlDoor
-from tests.histories.workload import WEIGHTS, Workload
+from tests.histories.workload import WEIGHTS, Request, Workload
 from tests.simulation.processes import on_threads
 
 LOST: Final = 0.05
@@ -55,6 +56,34 @@ def history_of_threads(spark: SparkSession, folder: Path, workload: Workload, lo
 
     on_threads(workload.clients, live)
     return history_of(workload, SqlDoor(founder, rows, random.Random(0)), journals, time.monotonic_ns)
+
+
+def history_of_claims(spark: SparkSession, folder: Path, chance: int) -> History:
+    """Two clients claim the same set, each in a transaction, and neither commits before the other has found it empty.
+
+    Args:
+        chance: which statements they use.
+    """
+    workload = Workload(0, 2, 1, {"t0": Level.SERIALIZABLE}, weights={"transaction": 1.0})
+    key = Key("t0", workload.claims_of(0)[0])
+    founder = SqlDoor(Warehouse(spark.newSession(), str(folder), settings=_SETTINGS), {}, random.Random(chance))
+    founder.create(workload, {})
+    lines: list[list[str]] = [[], [], []]
+    meeting = threading.Barrier(2, timeout=120)
+
+    def live(index: int) -> None:
+        warehouse = Warehouse(spark.newSession(), str(folder), settings=_SETTINGS)
+        door = SqlDoor(warehouse, {}, random.Random(chance // (index + 1)), before_commit=meeting.wait)
+        claim = Request("claim", "t0", (Insert(key, 10 + index),))
+        together = Request("transaction", "t0", claim.writes, statements=(claim,))
+        requests[index] = [together]
+        Client(index, [together], door, Journal(lines[index].append, time.monotonic_ns)).live()
+
+    requests: dict[int, list[Request]] = {2: [Request("read", "t0", sets=(key,))]}
+    on_threads(2, live)
+    Client(2, requests[2], founder, Journal(lines[2].append, time.monotonic_ns)).live()
+    found = [each for index in range(3) for each in transactions_of(requests[index], index, lines[index])]
+    return History(tuple(found), workload.levels, {})
 
 
 def faulty_warehouse(spark: SparkSession, location: str, lost: float, seed: int) -> Warehouse:

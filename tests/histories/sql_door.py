@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dbt.adapters.silt.engine import SiltError, Warehouse, read
@@ -41,12 +41,14 @@ class SqlDoor:
         location: the warehouse's folder, for reads by Arrow; None for reads by Spark only.
         rows_to_delete: the rows that a set of deleted rows has in the beginning.
         chance: which of the statements with the same meaning is used.
+        before_commit: called when the statements of a transaction have run.
     """
 
     warehouse: Warehouse
     rows_to_delete: Mapping[Key, Sequence[int]]
     chance: random.Random
     location: str | None = None
+    before_commit: Callable[[], object] = bool
 
     def create(self, workload: Workload, properties: Mapping[str, str]) -> None:
         """Creates the tables, with the rows of all lists, counters and accounts, and the rows to delete."""
@@ -62,6 +64,8 @@ class SqlDoor:
         try:
             if request.kind == "read":
                 return self._read(request)
+            if request.kind == "transaction":
+                return self._transaction(request, unit)
             self.warehouse.sql(self._statement(request), txn=unit)
         except CommitStateUnknownError as error:
             raise NotKnown from error
@@ -69,12 +73,38 @@ class SqlDoor:
             raise NotApplied from error
         return Observed()
 
+    def _transaction(self, request: Request, unit: Unit | None) -> Observed:
+        with self.warehouse.transaction(txn=unit) as together:
+            inside = replace(self, warehouse=together)
+            found = [read for each in request.statements for read in inside._part(each)]
+            self.before_commit()
+        return Observed(tuple(found))
+
+    def _part(self, request: Request) -> Iterator[Read]:
+        """Runs a statement of a transaction; yields that a set is empty, if a statement has found none of its rows."""
+        if request.kind == "claim":
+            ((write),) = request.writes
+            assert isinstance(write, Insert)
+            outcome = self.warehouse.execute(self._touch(write.key)).outcome
+            if outcome is not None and not outcome.skipped and not outcome.rows_updated:
+                yield Read(write.key, (), is_list=False)
+        self.warehouse.sql(self._statement(request))
+
+    def _touch(self, key: Key) -> str:
+        """A statement that changes the rows of a set to the same rows."""
+        if self.chance.random() < 0.5:
+            return f"update {key.table} set amount = amount where key = {key.number}"
+        return (
+            f"merge into {key.table} t using (select {key.number}L as key) s on t.key = s.key "
+            "when matched then update set amount = t.amount"
+        )
+
     def _statement(self, request: Request) -> str:
         table, writes = request.table, request.writes
         match request.kind:
             case "append":
                 return self._append(request, [each for each in writes if isinstance(each, Append)])
-            case "insert":
+            case "insert" | "claim":
                 return _insert(request, [each for each in writes if isinstance(each, Insert)])
             case "add" | "transfer":
                 return self._amounts(table, *writes)

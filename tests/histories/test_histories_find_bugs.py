@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction import commit, conflicts
 from tests.faulty_store import FaultyStore
+from tests.histories import kernel_door
 from tests.histories.checker import check, names
 from tests.histories.client import Client, Journal, stored_reads, transactions_of
 from tests.histories.history import Append, History, Key, Level, Transaction
@@ -121,12 +122,11 @@ def test_a_change_of_the_metadata_at_the_level_of_the_table() -> None:
         assert first_anomalies(kinds, level=Level.SNAPSHOT) == {"G2"}
 
 
-def first_anomalies_of_transactions() -> set[str]:
+def first_anomalies_of_transactions(kind: str = "transaction") -> set[str]:
     """The names of the anomalies of the first seed of transactions over two tables that has any."""
     for seed in range(SEEDS):
-        asked = Workload(
-            seed, 4, 12, dict.fromkeys(("t0", "t1"), Level.SERIALIZABLE), weights={"transaction": 3.0, "read": 2.0}
-        )
+        levels = dict.fromkeys(("t0", "t1"), Level.SERIALIZABLE)
+        asked = Workload(seed, 4, 12, levels, weights={kind: 3.0, "read": 2.0})
         if found := names(check(Run(asked).history())):
             return found
     pytest.fail(f"{SEEDS} seeds have no anomaly")
@@ -145,3 +145,9 @@ def test_reads_of_a_transaction_in_tables_that_it_does_not_write() -> None:
 
     with mock.patch.object(ExistingTable, "checked", unchecked):
         assert first_anomalies_of_transactions() == {"G2"}
+
+
+def test_reads_of_a_statement_that_has_changed_nothing() -> None:
+    assert check(Run(theme(0, ("claim", "read"), Level.SERIALIZABLE)).history()) == []
+    with mock.patch.object(kernel_door, "note_reads", passed):
+        assert first_anomalies_of_transactions("claim") <= {"G-single", "G2"}

@@ -27,9 +27,9 @@ ACCOUNTS: Final = 6
 BALANCE: Final = 100
 _WINDOW = 25
 """After how many transactions a client uses other keys, so that lists remain short."""
-_LISTS, _SETS = 3, 2
+_LISTS, _SETS, _CLAIMS = 3, 2, 4
 _DELETED, _DECLARED = 8, 9
-_COUNTER, _ACCOUNT, _DECOY = 1_000_000, 2_000_000, 2_500_000
+_COUNTER, _ACCOUNT, _DECOY, _CLAIM = 1_000_000, 2_000_000, 2_500_000, 3_000_000
 DECOYS: Final = 4
 MAINTENANCE: Final = ("optimize", "vacuum", "checkpoint", "delete decoys", "insert decoys")
 
@@ -39,7 +39,9 @@ class Request:
     """The request of a client in a statement.
 
     Attributes:
-        kind: `append`, `insert`, `delete`, `declare`, `add`, `transfer`, `read`, `transaction`, or one of MAINTENANCE.
+        kind: `append`, `insert`, `delete`, `declare`, `add`, `transfer`, `read`, `transaction`, or one of MAINTENANCE;
+            the first statement of a transaction can be a `claim`: it inserts into a set, after a statement that changes
+            the rows of the set to the same rows. If that finds no row, it changes nothing, and has read the empty set.
         table: the table that it changes; of a read, one of its tables; of a transaction, the first that it changes.
         writes: what it writes.
         lists, sets: what it reads, in the same statement.
@@ -90,7 +92,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
 }
 """How often each kind of request is drawn by default; `and read` also reads keys in the same statement."""
 
-WITH_TRANSACTIONS: Final[Mapping[str, float]] = {**WEIGHTS, "transaction": 4}
+WITH_TRANSACTIONS: Final[Mapping[str, float]] = {**WEIGHTS, "transaction": 4, "claim": 1}
 """The same with transactions of several statements, on several tables."""
 
 _IN_TRANSACTIONS: Final = ("append", "append and read", "insert", "insert and read", "delete", "add", "transfer")
@@ -130,10 +132,14 @@ class Workload:
     def sets_of(self, window: int) -> range:
         return range(10 * window + 5, 10 * window + 5 + _SETS)
 
+    def claims_of(self, window: int) -> range:
+        return range(_CLAIM + 10 * window + 5, _CLAIM + 10 * window + 5 + _CLAIMS)
+
     def all_sets_of(self, window: int) -> tuple[int, ...]:
-        """The sets, also the set of deleted rows and, if the workload has it, the set of the metadata."""
+        """The sets, also the set of deleted rows and, if the workload has them, the set of the metadata and claims."""
         declared = (10 * window + _DECLARED,) if any(kind.startswith("declare") for kind in self.weights) else ()
-        return (*self.sets_of(window), 10 * window + _DELETED, *declared)
+        claims = self.claims_of(window) if "claim" in self.weights else ()
+        return (*self.sets_of(window), 10 * window + _DELETED, *declared, *claims)
 
     def rows_to_delete(self) -> Mapping[Key, list[int]]:
         """The rows that exist in the beginning, each to be deleted by one request."""
@@ -208,13 +214,19 @@ class _Draw:
             return self._read(table)
         if kind in MAINTENANCE:
             return Request(kind, table)
-        return self._transaction() if kind == "transaction" else self._statement(kind, table)
+        if kind in ("transaction", "claim"):
+            return self._transaction(kind == "claim")
+        return self._statement(kind, table)
 
-    def _transaction(self) -> Request:
-        """Two or three statements, each on any table."""
+    def _transaction(self, claims: bool) -> Request:
+        """Two or three statements, each on any table; the first claims a set if the transaction `claims`."""
         tables = self.workload.tables
         statements = tuple(
-            self._statement(self.chance.choice(_IN_TRANSACTIONS), self.chance.choice(tables), _MOST_WRITES * number)
+            self._statement(
+                "claim" if claims and number == 0 else self.chance.choice(_IN_TRANSACTIONS),
+                self.chance.choice(tables),
+                _MOST_WRITES * number,
+            )
             for number in range(self.chance.choice((2, 2, 3)))
         )
         writes = tuple(write for each in statements for write in each.writes)
@@ -232,6 +244,9 @@ class _Draw:
         if kind in ("delete", "declare"):
             number = 10 * self.window + (_DELETED if kind == "delete" else _DECLARED)
             yield (Delete if kind == "delete" else Declare)(Key(table, number), self._element(first))
+            return
+        if kind == "claim":
+            yield Insert(Key(table, self.chance.choice(self.workload.claims_of(self.window))), self._element(first))
             return
         keys = self._lists(table) if kind == "append" else self._sets(table)[:1] * _MOST_WRITES
         for place, key in enumerate(self.chance.sample(keys, self.chance.choice((1, 1, _MOST_WRITES))), first):

@@ -9,8 +9,9 @@ from typing import TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on
-from dbt.adapters.silt.engine.kernel.publication.documents import NameChange
+from dbt.adapters.silt.engine.kernel.publication.documents import Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, find_conflicts
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
@@ -18,6 +19,8 @@ from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 
 Relation: TypeAlias = tuple[str, str]
 """The schema and the name of a relation or function."""
+Lookups: TypeAlias = dict[tuple[RelationName, bool], Meaning | None]
+"""The name of a relation or function, and whether it is a function -> the meaning that a statement has found."""
 
 
 @dataclass(frozen=True)
@@ -76,3 +79,18 @@ def conflicts(
             reason = f"{name}: another program has created, replaced or dropped it"
             found.setdefault((change.schema, change.name), reason)
     return found
+
+
+def check_lookups(register: Publications, looked_up: Lookups) -> None:
+    """Checks that the names that statements have found, or found missing, are still there or missing.
+
+    Raises:
+        ConcurrentModificationError: if another program has dropped or created one of them.
+    """
+    names = cast(BranchNames, register.names)
+    for (name, is_function), before in looked_up.items():
+        if (names.meaning(name, is_function) is None) != (before is None):
+            what = "created" if before is None else "dropped"
+            raise ConcurrentModificationError(
+                f"another program has {what} it since a statement of the transaction has looked for it", table=str(name)
+            )

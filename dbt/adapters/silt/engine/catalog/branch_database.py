@@ -170,6 +170,7 @@ class BranchDatabase:
     def drop_table(self, name: RelationName, if_exists: bool, version: int | None) -> None:
         present = self._present(name)
         if if_exists and present.after is None:
+            self._branch.note_lookup(name, present)
             return
         log = self.table(name)
         if not isinstance(log, BranchLog) or present.after != Meaning(Kind.TABLE, self._branch.location_of(log)):
@@ -212,8 +213,7 @@ class BranchDatabase:
             raise name_errors.nothing(name, "view")
         if present.after is not None and present.after.kind is Kind.TABLE:
             raise name_errors.is_no_view(name)
-        if present.after is not None:
-            self._change(present, None)
+        self._drop(name, present)
 
     def functions(self, schema: str) -> list[RelationName]:
         self._require(schema)
@@ -248,7 +248,17 @@ class BranchDatabase:
         present = self._present(name, is_function=True)
         if present.after is None and not if_exists:
             raise name_errors.nothing(name, "function")
-        if present.after is not None:
+        self._drop(name, present)
+
+    def note_lookup(self, name: RelationName, is_function: bool = False) -> None:
+        """Notes that a statement did nothing because the name exists."""
+        self._branch.note_lookup(name, self._present(name, is_function))
+
+    def _drop(self, name: RelationName, present: NameChange) -> None:
+        """Drops a view or function if it exists."""
+        if present.after is None:
+            self._branch.note_lookup(name, present)
+        else:
             self._change(present, None)
 
     def _present(self, name: RelationName, is_function: bool = False) -> NameChange:

@@ -18,7 +18,15 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog import branch_attempts
-from dbt.adapters.silt.engine.catalog.branch_conflicts import BranchChange, Relation, changes_of, conflicts, relation_of
+from dbt.adapters.silt.engine.catalog.branch_conflicts import (
+    BranchChange,
+    Lookups,
+    Relation,
+    changes_of,
+    check_lookups,
+    conflicts,
+    relation_of,
+)
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.log_end import is_last
@@ -74,6 +82,7 @@ class Branch:
         self._names: dict[_Key, NameChange] = {}
         self._dropped_schemas: dict[str, bool] = {}
         self._superseded: list[Meaning] = []
+        self._looked_up: Lookups = {}
         self.attempts = branch_attempts.BranchAttempts(register, self.id)
         self._lock = threading.RLock()
 
@@ -143,6 +152,11 @@ class Branch:
                 self._superseded.append(known.after)
             self._note(change)
 
+    def note_lookup(self, name: RelationName, present: NameChange) -> None:
+        """Notes that a statement did nothing because a name exists or is missing, which a transaction has then read."""
+        if present.before == present.after:
+            self._looked_up.setdefault((name, present.is_function), present.before)
+
     def drops_schema(self, schema: str) -> bool:
         """Returns whether the branch has dropped a schema."""
         return schema in self._dropped_schemas
@@ -179,6 +193,8 @@ class Branch:
         Raises:
             SiltError: see `publish`; the branch exists until `discard`.
         """
+        if self._looked_up and (self._names or self.changes()):
+            check_lookups(self._register, self._looked_up)
         versions = self._published(PublishSettings(txn))
         self._delete()
         return versions

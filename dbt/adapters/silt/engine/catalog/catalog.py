@@ -287,6 +287,12 @@ class Catalog:
         found = self._databases.get(name.database)
         return found.dropped_table(name) if isinstance(found, BranchDatabase) else None
 
+    def note_lookup(self, name: RelationName, is_function: bool = False) -> None:
+        """Notes on the branch of this catalog, if any, that a statement did nothing because the name exists."""
+        found = self._databases.get(name.database)
+        if isinstance(found, BranchDatabase):
+            found.note_lookup(name, is_function)
+
     def drop_table(self, name: RelationName, if_exists: bool = False, version: int | None = None) -> None:
         """Drops a table and its files.
 

@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
@@ -82,6 +83,12 @@ def commit(
         for each in written:
             each.discard(log)
         raise
+
+
+def note_reads(log: DeltaLog, reads: ReadSet, settings: WriteSettings) -> None:
+    """Notes what a statement has read that commits nothing: on a branch, another writer's change of it conflicts."""
+    if isinstance(log, BranchLog):
+        log.note(merged_reads(reads, settings.reads))
 
 
 def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSettings) -> Changes:

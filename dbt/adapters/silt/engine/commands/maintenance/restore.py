@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.commands.commit import with_transaction
+from dbt.adapters.silt.engine.commands.commit import note_reads, with_transaction
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE
 from dbt.adapters.silt.engine.kernel.transaction import restore as kernel_restore
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
-from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
+from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
 
@@ -32,6 +32,7 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
             remedy=OUTSIDE,
         )
     if not prepared.changes.actions() and not settings.must_commit:
+        note_reads(log, ReadSet(whole_table=True), settings)
         return Outcome(RESTORE_OPERATION, target.name, now.version, attempts=0)
     changes = with_transaction(log, prepared.changes, settings)
     committed = kernel_restore.commit(log, replace(prepared, changes=changes), settings.commit)

@@ -169,7 +169,8 @@ def commit_files(
     settings: WriteSettings,
     metadata: Metadata | None = None,
 ) -> CommitResult | None:
-    """Commits the changes; returns None without a commit if the caller and the isolation level need none.
+    """Commits the changes; returns None without a commit if the caller and the isolation level need none, which a
+    transaction counts as a read.
 
     Args:
         reads: the command's predicates; the opened files are added.
@@ -177,10 +178,11 @@ def commit_files(
     """
     actions = changes_of(target, operation, changes, metadata)
     isolation = settings.commit.isolation_level or target.snapshot.properties.isolation_level
-    if not settings.must_commit and not is_needed(actions, isolation):
-        return None
     opened = frozenset(changes.opened["path"].to_pylist()) | {remove.path for remove in actions.removes}
     with_paths = replace(reads, paths=reads.paths | opened)
+    if not settings.must_commit and not is_needed(actions, isolation):
+        commit.note_reads(target.log, with_paths, settings)
+        return None
     return commit.commit(target.log, target.snapshot, actions, with_paths, settings, changes.uncommitted)
 
 

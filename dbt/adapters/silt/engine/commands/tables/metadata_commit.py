@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.commit import commit
+from dbt.adapters.silt.engine.commands.commit import commit, note_reads
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.spark import errors
@@ -55,6 +55,7 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
     check_writable(protocol, target.name, metadata)
     unchanged = metadata == snapshot.metadata and protocol == snapshot.protocol and written is None
     if unchanged and not settings.must_commit:
+        note_reads(target.log, change.reads, settings)
         return Outcome(operation.name, target.name, snapshot.version, attempts=0)
     now = target.log.clock.now_ms()
     changes = Changes(

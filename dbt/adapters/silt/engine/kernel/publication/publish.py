@@ -210,6 +210,8 @@ def _attempt(
     for each in newest:
         if each.is_changed:
             _check_files(each)
+        elif isinstance(each, ExistingTable):
+            each.check_exists()
     publication = new_publication(register.clock)
     marked_tables = [each.rewritten(partial(_marked, register.clock, publication)) for each in newest]
     parts = tuple(each.part(register.location_of(each.log)) for each in marked_tables)

@@ -39,6 +39,7 @@ def _create_function(context: Context, statement: ast.CreateFunction) -> Result:
     except RelationExistsError:
         if statement.mode is not CreateMode.CREATE_IF_NOT_EXISTS:
             raise
+        context.catalog.note_lookup(name, is_function=True)
     return _NOTHING
 
 

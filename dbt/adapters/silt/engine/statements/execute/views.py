@@ -26,6 +26,7 @@ def _create_view(context: Context, statement: ast.CreateView) -> Result:
         return pass_with_query(context, statement, statement.query)
     if_absent = statement.mode is CreateMode.CREATE_IF_NOT_EXISTS
     if if_absent and context.catalog.find(name) is not None:
+        context.catalog.note_lookup(name)
         return _NOTHING
     found = _checked_columns(context, name, statement)
     try:
