@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.reading.positions import FILE, reports
+from dbt.adapters.silt.engine.commands.spark.errors import SHARED_KEY
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -51,6 +52,8 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import keeps_row_i
 
 _AT = "__silt_at"
 
+_BROADCAST: Final = 256 * 2**20
+"""The size of the deleted rows in bytes up to which their keys are sent to every task."""
 UPSERT: Final = "upsert"
 """The change type of the newest row of a key, among `newest` rows; a key that is gone has `DELETE`."""
 
@@ -134,7 +137,8 @@ def _with_facts(frame: DataFrame, end: Snapshot, change_type: Column, version: C
 
 
 _BEFORE, _AFTER, _TIMES, _RANK = "__silt_before", "__silt_after", "__silt_times", "__silt_rank"
-_TEXT, _VALUE, _IMAGE = "__silt_text_", "__silt_value_", "__silt_image"
+_NUMBER, _ADDS, _REMAINS, _KEPT = "__silt_number", "__silt_adds", "__silt_remains", "__silt_kept"
+_TEXT, _VALUE, _IMAGE, _UPDATE = "__silt_text_", "__silt_value_", "__silt_image", "__silt_update"
 
 
 def read_changed(spark: SparkSession, log: DeltaLog, changed: ChangedVersions) -> DataFrame:
@@ -144,13 +148,18 @@ def read_changed(spark: SparkSession, log: DeltaLog, changed: ChangedVersions) -
         The errors of `read`.
     """
     end = changed.end
+    recorded = [each for each in changed.versions if each.change_files]
     with_ids = _are_rows_tracked(changed)
     compared = [each for each in changed.versions if _must_compare(each, end.schema, with_ids)]
-    exact = [each for each in changed.versions if not _must_compare(each, end.schema, with_ids)]
-    parts = [read(spark, log, end, exact)] if exact or not compared else []
+    others = {each.version for each in (*compared, *recorded)}
+    exact = [each for each in changed.versions if each.version not in others]
+    parts = [read(spark, log, end, exact)] if exact or not (compared or recorded) else []
     if compared:
         rows = read(spark, log, end, compared, with_ids)
         parts.append(_images(rows, end.schema) if with_ids else _without_cancelled_pairs(rows, end.schema))
+    if recorded:
+        rows = read(spark, log, end, recorded)
+        parts.append(_without_cancelled_pairs(rows, end.schema) if _are_comparable(end.schema) else rows)
     return reduce(DataFrame.unionAll, parts)
 
 
@@ -164,19 +173,59 @@ def read_all(spark: SparkSession, log: DeltaLog, snapshot: Snapshot) -> DataFram
     return scan.read(spark, log, snapshot).withColumns(facts)
 
 
-def newest(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+@dataclass(frozen=True)
+class Remaining:
+    """The table's rows at the end of changes that may delete rows; `deleted_bytes` is an upper limit of their size."""
+
+    rows: DataFrame
+    deleted_bytes: int
+
+
+def newest(rows: DataFrame, keys: Sequence[str], remaining: Remaining | None = None) -> DataFrame:
     """Returns the newest row of each key in rows with changes, as `UPSERT`, or as `DELETE` if the key is gone.
 
-    A key that several rows of the table have, contrary to its purpose, keeps several rows.
+    If several rows of the table share a key, the row that changed last counts, and the row that remains if that row was
+    deleted. The query fails with `SHARED_KEY` if that does not determine a row.
 
     Args:
         keys: the names of the columns of the key; null is a value.
+        remaining: the rows that remain, if the changes may delete rows.
     """
+    columns = [*map(quote, rows.columns)]
     is_added = F.col(CHANGE_TYPE).isin(*_ADDED)
-    order = Window.partitionBy(*map(quote, keys)).orderBy(F.col(COMMIT_VERSION).desc(), is_added.desc())
-    latest = rows.withColumn(_RANK, F.rank().over(order)).filter(F.col(_RANK) == 1)
-    kind = F.when(is_added, F.lit(UPSERT)).otherwise(F.lit(DELETE))
-    return latest.withColumn(CHANGE_TYPE, kind).select(*map(quote, rows.columns))
+    key = Window.partitionBy(*map(quote, keys))
+    order = key.orderBy(F.col(COMMIT_VERSION).desc(), is_added.desc())
+    ranked = rows.select(*columns, F.rank().over(order).alias(_RANK), F.row_number().over(order).alias(_NUMBER))
+    latest = ranked.filter((F.col(_RANK) == 1) & (is_added | (F.col(_NUMBER) == 1)))
+    found = latest.select(*columns, is_added.alias(_ADDS), F.lit(False).alias(_REMAINS))
+    if remaining is not None:
+        found = found.unionAll(_remaining(found, keys, remaining))
+    numbers = [F.count_if(F.col(each)).over(key).alias(name) for each, name in ((_ADDS, _TIMES), (_REMAINS, _KEPT))]
+    counted = found.select("*", *numbers)
+    chosen = counted.filter(_is_unique(keys)).filter(F.col(_ADDS) | (F.col(_REMAINS) == (F.col(_KEPT) > 0)))
+    kind = F.when(F.col(_ADDS) | F.col(_REMAINS), F.lit(UPSERT)).otherwise(F.lit(DELETE))
+    return chosen.withColumn(CHANGE_TYPE, kind).select(*columns)
+
+
+def _remaining(latest: DataFrame, keys: Sequence[str], remaining: Remaining) -> DataFrame:
+    """Returns the table's rows whose key is among the deleted rows, with the facts of the deletion."""
+    gone = latest.filter(~F.col(_ADDS))
+    facts = [F.col(name) for name in (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)]
+    named = [F.col(quote(name)).alias(f"{_VALUE}{number}") for number, name in enumerate(keys)]
+    same = [F.col(quote(name)).eqNullSafe(F.col(f"{_VALUE}{number}")) for number, name in enumerate(keys)]
+    wanted = gone.select(*named, *facts)
+    # With a broadcast, Spark does not read the table if no key is gone.
+    wanted = F.broadcast(wanted) if remaining.deleted_bytes <= _BROADCAST else wanted
+    kept = remaining.rows.join(wanted, reduce(Column.__and__, same))
+    columns = [*map(quote, latest.columns[:-2])]
+    return kept.select(*columns, F.lit(False).alias(_ADDS), F.lit(True).alias(_REMAINS))
+
+
+def _is_unique(keys: Sequence[str]) -> Column:
+    """Returns a condition that fails if a key does not determine a row, and is true otherwise."""
+    values = F.to_json(F.struct(*map(quote, keys)), {"ignoreNullFields": "false"})
+    error = F.raise_error(F.concat(F.lit(SHARED_KEY), values)).cast("boolean")
+    return F.when((F.col(_TIMES) <= 1) & (F.col(_KEPT) <= 1), F.lit(True)).otherwise(error)
 
 
 def _are_rows_tracked(changed: ChangedVersions) -> bool:
@@ -199,12 +248,13 @@ def _must_compare(changes: VersionChanges, schema: StructType, with_ids: bool) -
     if with_ids:
         kinds = (changes.inserted, changes.deleted, changes.revised)
         return sum(map(bool, kinds)) > 1
-    is_rewritten = bool(changes.deleted) and bool(changes.inserted or changes.revised)
-    return is_rewritten and all(_is_comparable(member.type) for member in schema)
+    return changes.adds_rows and changes.removes_rows and _are_comparable(schema)
 
 
 def _images(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Returns the changes of rows with ids: a row is unchanged if its id and its row commit version are unchanged."""
+    """Returns the changes of rows with ids: a row is unchanged if its id and its row commit version are unchanged, or
+    its id and all values.
+    """
     row = F.struct(*(F.col(name) for name in (ROW_VERSION, *map(quote, schema.names))))
     is_added = F.col(CHANGE_TYPE).isin(*_ADDED)
     pairs = rows.groupBy(COMMIT_VERSION, COMMIT_TIMESTAMP, ROW_ID).agg(
@@ -219,7 +269,8 @@ def _images(rows: DataFrame, schema: StructType) -> DataFrame:
             _image(after, F.when(before.isNull(), F.lit(INSERT)).otherwise(F.lit(UPDATE_POSTIMAGE))),
         )
     )
-    changed = pairs.filter(before.isNull() | after.isNull() | ~are_versions_equal)
+    are_equal = are_versions_equal | _are_values_equal(before, after, schema)
+    changed = pairs.filter(before.isNull() | after.isNull() | ~are_equal)
     found = changed.select(COMMIT_VERSION, COMMIT_TIMESTAMP, F.explode(images).alias(_IMAGE))
     image = F.col(_IMAGE)
     values = [image["row"][name].alias(name) for name in schema.names]
@@ -230,8 +281,26 @@ def _image(row: Column, change_type: Column) -> Column:
     return F.when(row.isNotNull(), F.struct(change_type.alias("type"), row.alias("row")))
 
 
+def _are_values_equal(before: Column, after: Column, schema: StructType) -> Column:
+    """Returns whether the values of two rows are the same; False if they cannot be compared."""
+    if not _are_comparable(schema) or any(_has_inner_map(member.type) for member in schema):
+        return F.lit(False)
+    found = F.lit(True)
+    for member in schema:
+        old, new = before[member.name], after[member.name]
+        if _is_grouped_as_text(member.type):
+            found &= old.cast("string").eqNullSafe(new.cast("string"))
+        if isinstance(member.type, MapType):
+            old, new = F.map_entries(old), F.map_entries(new)
+        found &= old.eqNullSafe(new)
+    return found
+
+
 def _without_cancelled_pairs(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Returns the changes of rows without ids: equal rows that were removed and added cancel each other."""
+    """Returns the changes without equal rows that were removed and added, which cancel each other.
+
+    The images of updates cancel only each other.
+    """
     grouped_as_text = {index for index, member in enumerate(schema) if _is_grouped_as_text(member.type)}
     texts = [F.col(f"{_VALUE}{index}").cast("string").alias(f"{_TEXT}{index}") for index in grouped_as_text]
     # Spark replaces a grouping column in the whole aggregation by its normal form, so the values are copied before.
@@ -239,15 +308,18 @@ def _without_cancelled_pairs(rows: DataFrame, schema: StructType) -> DataFrame:
     copied = rows.select("*", *copies)
     values = [F.first(f"{_VALUE}{index}").alias(f"{_VALUE}{index}") for index in grouped_as_text]
     sign = F.when(F.col(CHANGE_TYPE).isin(*_ADDED), 1).otherwise(-1)
+    is_update = F.col(CHANGE_TYPE).isin(UPDATE_PREIMAGE, UPDATE_POSTIMAGE).alias(_UPDATE)
     keys = [COMMIT_VERSION, COMMIT_TIMESTAMP, *map(quote, schema.names)]
-    counted = copied.groupBy(*keys, *texts).agg(F.sum(sign).alias(_TIMES), *values)
+    counted = copied.groupBy(*keys, is_update, *texts).agg(F.sum(sign).alias(_TIMES), *values)
     left = counted.filter(F.col(_TIMES) != 0)
     repeated = F.explode(F.array_repeat(F.lit(1), F.abs(_TIMES).cast("int")))
     columns = [
         F.col(f"{_VALUE}{index}").alias(name) if index in grouped_as_text else F.col(quote(name))
         for index, name in enumerate(schema.names)
     ]
-    kind = F.when(F.col(_TIMES) > 0, F.lit(INSERT)).otherwise(F.lit(DELETE)).alias(CHANGE_TYPE)
+    added = F.when(F.col(_UPDATE), F.lit(UPDATE_POSTIMAGE)).otherwise(F.lit(INSERT))
+    removed = F.when(F.col(_UPDATE), F.lit(UPDATE_PREIMAGE)).otherwise(F.lit(DELETE))
+    kind = F.when(F.col(_TIMES) > 0, added).otherwise(removed).alias(CHANGE_TYPE)
     return left.select(*columns, kind, COMMIT_VERSION, COMMIT_TIMESTAMP, repeated.alias(_IMAGE)).drop(_IMAGE)
 
 
@@ -256,8 +328,13 @@ def _is_grouped_as_text(member: DataType) -> bool:
     return any(isinstance(each, MapType) or each in _FLOATS for each in _types_in(member))
 
 
-def _is_comparable(member: DataType) -> bool:
-    return _VARIANT not in _types_in(member)
+def _are_comparable(schema: StructType) -> bool:
+    return all(_VARIANT not in _types_in(member.type) for member in schema)
+
+
+def _has_inner_map(member: DataType) -> bool:
+    """Returns whether a value contains a map in another value, which Spark cannot compare by `=`."""
+    return any(isinstance(each, MapType) for each in _types_in(member) if each is not member)
 
 
 def _types_in(data_type: DataType) -> Iterator[DataType]:

@@ -43,6 +43,9 @@ _STOPPED = re.compile(r"Cannot call methods on a stopped SparkContext|SparkConte
 OTHER_ROWS: Final = "a data file with deleted rows has another size, or more rows, than the log says"
 """The message that a plan of this engine raises in a task (`raise_error`)."""
 
+SHARED_KEY: Final = "several rows share the key of the upserts: "
+"""The beginning of the message that the upserts of changes raise in a task; the values of the key follow."""
+
 _WHEN_THERE = "When Spark is running again, run `dbt retry`: it skips committed work"
 
 
@@ -136,6 +139,14 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
         )
     if name == _RAISED and cause.parameters.get("errorMessage") == OTHER_ROWS:
         return errors.DataFileChangedError(OTHER_ROWS, table=table, version=version)
+    if name == _RAISED and cause.parameters.get("errorMessage", "").startswith(SHARED_KEY):
+        return errors.DataRejectedError(
+            cause.parameters["errorMessage"],
+            remedy="Nothing was written: name columns as the key that are unique in each version of the table, or read "
+            "the changes without `as => 'upserts'`",
+            table=table,
+            version=version,
+        )
     if name not in _MISSING and family != _UNREADABLE:
         return None
     details = {"path": path}

@@ -60,6 +60,15 @@ class RevisedFile:
     before: RemoveFile
     after: AddFile
 
+    @property
+    def restores(self) -> bool:
+        """Whether it may have rows that its old vector deletes: its new vector does not only delete more."""
+        old, new = (
+            0 if each is None else each.cardinality
+            for each in (self.before.deletion_vector, self.after.deletion_vector)
+        )
+        return new <= old
+
 
 @dataclass(frozen=True)
 class VersionChanges:
@@ -78,6 +87,22 @@ class VersionChanges:
     inserted: tuple[AddFile, ...] = ()
     deleted: tuple[RemoveFile, ...] = ()
     revised: tuple[RevisedFile, ...] = ()
+
+    @property
+    def adds_rows(self) -> bool:
+        """Whether it may have added rows."""
+        return bool(self.inserted) or any(each.restores for each in self.revised)
+
+    @property
+    def removes_rows(self) -> bool:
+        """Whether it may have removed rows."""
+        return bool(self.deleted or self.revised)
+
+    @property
+    def removed_bytes(self) -> int:
+        """The size in bytes of the files with rows that it may have removed."""
+        removed = (*self.deleted, *(each.before for each in self.revised))
+        return sum(each.size for each in self.change_files) + sum(each.size or 0 for each in removed)
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,13 @@ class Difference:
     changed: ChangedVersions | None
     keys: tuple[str, ...] = ()
 
+    @property
+    def deleted_bytes(self) -> int | None:
+        """An upper limit of the size of the deleted rows; None if the changes delete no rows."""
+        versions = () if self.changed is None else self.changed.versions
+        removing = [each for each in versions if each.removes_rows or each.change_files]
+        return sum(each.removed_bytes for each in removing) if removing else None
+
 
 def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
     """Returns the versions that a call asks for, up to the version `latest` at most.

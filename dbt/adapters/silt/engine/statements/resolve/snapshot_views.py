@@ -101,7 +101,12 @@ class SnapshotViews:
                 changes = change_feed.read_all(self.spark, log, found.end)
             else:
                 changes = change_feed.read_changed(self.spark, log, found.changed)
-            return change_feed.newest(changes, found.keys) if found.keys else changes
+            if not found.keys:
+                return changes
+            if found.deleted_bytes is None:
+                return change_feed.newest(changes, found.keys)
+            rows = scan.read(self.spark, log, found.end)
+            return change_feed.newest(changes, found.keys, change_feed.Remaining(rows, found.deleted_bytes))
 
         return self._named(f"{log.name}@changes", rows)
 
