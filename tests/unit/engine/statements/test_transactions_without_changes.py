@@ -27,7 +27,7 @@ LOOKS = [
     "update t set v = 'u' where id = 7",
     f"{MATCHED} update set v = s.v",
     f"{MATCHED} delete",
-    "merge into t using (select 7 as id, 'm' as v) s on t.id = s.id when not matched by source and t.id = 7 then delete",
+    "merge into t using (select 7 as id) s on t.id = s.id when not matched by source and t.id = 7 then delete",
 ]
 
 

@@ -41,7 +41,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table import column_mapping, type_widening
+from dbt.adapters.silt.engine.kernel.table import column_mapping, storable_schema, type_widening
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
@@ -199,7 +199,9 @@ def check_files(log: DeltaLog, snapshot: Snapshot, files: pa.Table, *, fills_mis
 
 def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position: bool) -> _Scan:
     schema = nullable_schema(type_widening.without_changes(column_mapping.without_mapping(snapshot.schema)))
-    return _Scan(spark, log.name, snapshot.version, log.store.root, schema, _stored(snapshot), with_position)
+    stored = _stored(snapshot)
+    storable_schema.check_readable(stored, log.name)
+    return _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
 
 
 def _rows(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> DataFrame:

@@ -29,6 +29,8 @@ _VOID: Final = re.compile(r"(?<![^<,:])void(?![^>,])")
 """Matches the type `void` in the text of a type, but not a member named `void`."""
 
 _RESERVED_PREFIX = "__silt_"
+_SPARKS_POSITION: Final = "_tmp_metadata_row_index"
+"""Spark's reader of Parquet files fills a column of this name with the positions of the rows."""
 
 
 def check_storable(schema: StructType, table: str | None = None, old: StructType = NO_COLUMNS) -> None:
@@ -39,7 +41,7 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
 
     Raises:
         InvalidNameError: if two columns, or two members of a struct, have names that differ in case only; or a new name
-            is empty or has an invisible character.
+            is empty, has an invisible character, or is the name by which Spark reads the positions of rows.
         TypeMismatchError: if a column has no type, or a type that the format does not hold.
         UnsupportedFeatureError: if a column has a collation.
     """
@@ -48,6 +50,9 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
     repeated = repeated_names(schema)
     if repeated:
         _refuse_repeated(repeated, table)
+    for name in schema.names:
+        if name.lower() == _SPARKS_POSITION and name not in old.names:
+            raise _reserved(name, table)
     for struct in _structs(schema):
         _check_new_names([name for name in struct.names if name not in known], table)
     for member in schema:
@@ -163,3 +168,25 @@ def check_names(schema: StructType, table: str, what: str = "column") -> None:
     for name in schema.names:
         if name.lower().startswith(_RESERVED_PREFIX):
             raise InvalidNameError(f"the {what} `{name}` has a name that begins with {_RESERVED_PREFIX}", table=table)
+
+
+def check_readable(stored: StructType, table: str) -> None:
+    """Checks that Spark reads the values of all columns of a table's data files.
+
+    Args:
+        stored: the columns by their names in the files.
+
+    Raises:
+        InvalidNameError: if a column has the name by which Spark reads the positions of rows instead of values.
+    """
+    for name in stored.names:
+        if name.lower() == _SPARKS_POSITION:
+            raise _reserved(name, table, "Read the table with `silt.read`, and write its rows under another name")
+
+
+def _reserved(name: str, table: str | None, remedy: str = InvalidNameError.remedy) -> InvalidNameError:
+    return InvalidNameError(
+        f"the column `{name}` has a name that Spark reserves: it would read positions of rows instead of the values",
+        table=table,
+        remedy=remedy,
+    )
