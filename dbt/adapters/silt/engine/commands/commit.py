@@ -86,7 +86,7 @@ def commit(
 
 
 def note_reads(log: DeltaLog, reads: ReadSet, settings: WriteSettings) -> None:
-    """Notes what a statement has read that commits nothing: on a branch, another writer's change of it conflicts."""
+    """Notes the reads of a statement that commits nothing: on a branch, another writer's change of them conflicts."""
     if isinstance(log, BranchLog):
         log.note(merged_reads(reads, settings.reads))
 
