@@ -13,6 +13,7 @@ from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, Informatio
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, Policy, RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.relation import SparkRelation
+from dbt.flags import get_flags
 
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -75,7 +76,9 @@ class SiltRelation(SparkRelation):
     @classmethod
     def create_from(cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any) -> SiltRelation:
         if str(relation_config.resource_type) == "source":
-            files = external_of(relation_config, getattr(quoting, "project_root", "."))
+            # dbt passes no config for a source: the flags name the project's folder.
+            root = getattr(get_flags(), "PROJECT_DIR", None)  # type: ignore[no-untyped-call]
+            files = external_of(relation_config, str(root or "."))
             if files is not None:
                 if files.types_are_guessed:
                     _warn_of_guessed_types(relation_config)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from dbt.cli.main import dbtRunner
 from dbt.tests.util import get_artifact, run_dbt, run_dbt_and_capture
 
 SOURCES = """
@@ -148,6 +149,14 @@ class TestExternalSources:
             "at": "timestamp",
         }
         assert "source.test.raw.absent" not in found
+
+    def test_a_relative_location_is_below_the_project_wherever_dbt_is_started(
+        self, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        result = dbtRunner().invoke(["compile", "--select", "seen", *place])
+        assert f"'{project.project_root}/landing/orders/*.csv'" in result.result[0].node.compiled_code
 
     def test_a_missing_file_is_named_with_its_source(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["run", "--select", "broken", "--vars", "broken: true"], expect_pass=False)
