@@ -19,8 +19,8 @@ REUSED = "unchanged since silt.main.t@v0"
 CHANGED = "a statement before it changed its session"
 
 
-def built(house: House, text: str, **build: object) -> None:
-    house.warehouse.execute(text, build=Build("t", "code", at_ms=NOON, **build))  # type: ignore[arg-type]
+def built(house: House, statement: str, **build: object) -> None:
+    house.warehouse.execute(statement, build=Build("t", "code", at_ms=NOON, **build))  # type: ignore[arg-type]
 
 
 def decided(house: House, text: str = "", at_ms: int = NOON, effect: Effect = Effect.REPLACES) -> str:
@@ -75,6 +75,26 @@ def test_the_files_of_a_source_are_inputs(house: House, tmp_path_factory: pytest
     assert decided(house, query) == REUSED
     (files / "b.csv").write_text("2\n")
     assert decided(house, query) == f"the files of {files} changed"
+
+
+GIVEN = "merge into t using ({}) s on s.id = t.id when not matched then insert *"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"), [("", "unchanged since silt.main.t@v1"), ("\n, rand()", "it uses rand()")]
+)
+def test_files_and_functions_in_the_given_text_of_a_build_are_inputs(
+    house: House, tmp_path_factory: pytest.TempPathFactory, more: str, expected: str
+) -> None:
+    files = tmp_path_factory.mktemp("landing")
+    (files / "a.csv").write_text("1\n")
+    house.sql("create function twice(id int) returns int return id * 2")
+    house.sql("create table t (id int)")
+    query = f"select twice(id) as id from read_files('{files}', format => 'csv', schema => 'id int')"
+    built(house, GIVEN.format(query), text=query + more)
+    assert decided(house, query) == expected
+    (files / "b.csv").write_text("2\n")
+    assert decided(house, query) != "unchanged since silt.main.t@v1"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableS
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.reuse.origins import origin_of
+from dbt.adapters.silt.engine.sql.query import references
 from dbt.adapters.silt.engine.sql.query.unrepeatable import Unrepeatable, unrepeatable
 from dbt.adapters.silt.engine.sql.spans import Edit, edited
 from dbt.adapters.silt.engine.sql.tokens import normal_text
@@ -28,7 +29,7 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
     inputs = resolved.inputs
     inner = [each for each in expansion.distinct(resolved.expanded) if each not in resolved.expanded]
     found = [_unrepeatable(each) for each in inner]
-    found += [unrepeatable(build.text)] if build.text is not None else map(_unrepeatable, resolved.expanded)
+    found += [_of_part(build.text, resolved)] if build.text is not None else map(_unrepeatable, resolved.expanded)
     unknown = [f"it uses {part}" for each in found for part in each.parts]
     day = local_day(zone, build.at_ms) if any(each.depends_on_day for each in found) else None
     unknown += ["it uses current_date"] if day is None and any(each.depends_on_day for each in found) else []
@@ -122,6 +123,14 @@ def _unrepeatable(query: expansion.ExpandedQuery) -> Unrepeatable:
     # The facts have the inputs of the table functions `read_files` and `table_changes`.
     own = {each.start for each in query.calls} | {each.start for each in query.children}
     return unrepeatable(query.text.sql, frozenset(own))
+
+
+def _of_part(text: str, resolved: Resolved) -> Unrepeatable:
+    """Searches a text that the statement contains, whose calls its texts have resolved."""
+    called = {call.parts for query in resolved.expanded for call in query.calls}
+    own = {each.start for each in references.table_references(text)}
+    own |= {each.start for each in references.function_calls(text) if each.parts in called}
+    return unrepeatable(text, frozenset(own))
 
 
 def _unknown_relations(query: expansion.ExpandedQuery, may_read_views: bool) -> Iterator[str]:
