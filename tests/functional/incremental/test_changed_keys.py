@@ -117,13 +117,20 @@ MODELS = {
     "wrong_choice": KEYED.replace("unique_key", "on_unsupported_query='ignore', unique_key") + "select 1 as customer",
     "wrong_input": KEYED.replace("unique_key", "key_columns={'sales': 'customer'}, unique_key")
     + "select customer from {{ ref('orders') }}",
+    "of_files": KEYED + "select customer from {{ source('raw', 'landed') }}",
 }
+
+
+FILES = "sources: [{name: raw, tables: [{name: landed, meta: {external_location: '@folder/*.csv'}}]}]"
 
 
 class TestRefused:
     @pytest.fixture(scope="class")
-    def models(self) -> dict[str, str]:
-        return {"orders.sql": ORDERS, **{f"{name}.sql": text for name, text in MODELS.items()}}
+    def models(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+        folder = tmp_path_factory.mktemp("landed")
+        (folder / "a.csv").write_text("customer\n1\n")
+        files = {"sources.yml": FILES.replace("@folder", str(folder))}
+        return {"orders.sql": ORDERS, **files, **{f"{name}.sql": text for name, text in MODELS.items()}}
 
     def test_models_that_cannot_be_kept_by_key_are_refused_by_name(self, project: Any) -> None:
         results, _ = run_dbt_and_capture(["run", "--vars", f"{{orders: '{FIRST}'}}"], expect_pass=False)
@@ -135,6 +142,7 @@ class TestRefused:
         assert "`group_key` is for `incremental_strategy: changed_keys`" in messages["other_strategy"]
         assert "`on_unsupported_query` must be one of" in messages["wrong_choice"]
         assert "does not read a table `sales`" in messages["wrong_input"]
+        assert "of single keys cannot be computed: the query" in messages["of_files"]
         assert results[[each.node.name for each in results].index("allowed")].status == "success"
         allowed = run_dbt(["run", "--select", "allowed", "--vars", f"{{orders: '{FIRST}'}}"])
         assert "all rows replaced: the query uses LIMIT" in allowed[0].message

@@ -90,6 +90,7 @@ TWICE = """
 select a.id, b.size from {{ silt_changes(ref('orders')) }} a join {{ silt_changes(ref('orders')) }} b on a.id = b.id
 """
 SAMPLED = "{{ config(materialized='incremental') }} select * from {{ silt_changes(ref('orders')) }}"
+OF_FILES = "{{ config(materialized='incremental') }} select * from {{ silt_changes(source('raw', 'landed')) }}"
 OF_A_VIEW = "{{ config(materialized='incremental') }} select * from {{ silt_changes(ref('seen')) }}"
 VIEW = "{{ config(materialized='view') }} select * from {{ ref('orders') }}"
 
@@ -108,6 +109,8 @@ class TestRefused:
             "of_ephemeral.sql": OF_EPHEMERAL,
             "twice.sql": TWICE,
             "sampled.sql": SAMPLED,
+            "of_files.sql": OF_FILES,
+            "sources.yml": "sources: [{name: raw, tables: [{name: landed, meta: {external_location: landed.csv}}]}]",
             "mistake.sql": "{{ config(materialized='incremental') }} select 'a as x",
         }
 
@@ -119,6 +122,7 @@ class TestRefused:
         assert "needs a key" in messages["without_key"]
         assert "is a view" in messages["of_a_view"]
         assert "is ephemeral" in messages["of_ephemeral"]
+        assert "`landed` is files, which have no versions" in messages["of_files"]
         assert "SILT_SYNTAX" in messages["mistake"] and "Unhandled error" not in output
         rows = project.run_sql("select * from {schema}.twice order by id", fetch="all")
         assert list(map(tuple, rows)) == [(1, 1), (2, 2), (3, 3)]

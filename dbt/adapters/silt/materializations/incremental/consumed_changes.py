@@ -50,7 +50,7 @@ def changes_call(model: Mapping[str, Any], relation: Any, this: Any, options: Ch
 
     Raises:
         CompilationError: if the model is not incremental, is sampled, or has a strategy that cannot consume changes,
-            if the relation is ephemeral, or if the options are invalid.
+            if the relation is ephemeral or files, or if the options are invalid.
     """
     if model.get("resource_type") == "unit_test":
         return str(relation)
@@ -60,6 +60,11 @@ def changes_call(model: Mapping[str, Any], relation: Any, this: Any, options: Ch
     if getattr(relation, "is_cte", False):
         raise CompilationError(
             f"`silt_changes` needs a table, and `{relation.identifier}` is ephemeral: read the tables that it reads"
+        )
+    if getattr(relation, "external", None):
+        raise CompilationError(
+            f"`silt_changes` needs a table, and `{relation.identifier}` is files, which have no versions: append them "
+            "to a table first"
         )
     if getattr(relation, "event_time_filter", None) is not None:
         raise CompilationError(
