@@ -98,7 +98,7 @@ test-cloud: $(SHARED) ## run the tests on object stores: S3 (versitygw) and Azur
 	$(BIN)/python -m pytest --cloud s3 $(ON_STORAGE) tests/corpus tests/functional || ended=1; \
 	$(BIN)/python -m pytest --cloud azure tests/cloud tests/unit/engine/kernel || ended=1; \
 	$(BIN)/python -m pytest --cloud azure -m "connect or kept" tests/unit/engine tests/functional || ended=1; \
-	for spark in cluster connect; do \
+	for spark in cluster connect kept; do \
 		$(BIN)/python -m pytest --cloud s3 --$$spark -m "connect or kept" tests/unit/engine tests/functional || ended=1; \
 	done; \
 	for cloud in s3 azure; do $(BIN)/python -m tests.cloud.race $$cloud || ended=1; done; exit $$ended
