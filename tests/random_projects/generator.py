@@ -38,6 +38,7 @@ STRATEGIES: Final = (
     "insert_overwrite", "replace_where", "microbatch", "changed_keys", "changed_keys", "changes", "changes",
 )  # fmt: skip
 KINDS: Final = ("view", "ephemeral", "table", "incremental", "incremental", "incremental", "incremental", "snapshot")
+ROOTS: Final = ("seed", "source", "file")
 PROPERTIES: Final = (
     ("delta.columnMapping.mode", "name"),
     ("delta.enableChangeDataFeed", "true"),
@@ -58,7 +59,8 @@ class Generator:
 
     Attributes:
         most: the highest number of models and snapshots.
-        kinds, strategies: those that it draws from.
+        kinds, strategies, roots: those that it draws from.
+        reuses: how likely a model without hooks that leave notes is reused.
     """
 
     seed: int
@@ -66,20 +68,25 @@ class Generator:
     most: int = 9
     kinds: Sequence[str] = KINDS
     strategies: Sequence[str] = STRATEGIES
+    roots: Sequence[str] = ROOTS
+    reuses: float = 0.2
     chance: random.Random = field(init=False)
     nodes: dict[str, Node] = field(init=False, default_factory=dict)
     rows: dict[str, tuple[Row, ...]] = field(init=False, default_factory=dict)
     now: datetime = field(init=False, default=BEGIN)
     publishes: bool = field(init=False, default=False)
+    filters: bool = field(init=False, default=False)
+    by_variable: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.publishes = self._likely(0.25)
+        self.filters = self._likely(0.25)
+        self.by_variable = self._likely(0.5)
 
     def story(self) -> Story:
-        roots = self.chance.randint(1, 3)
-        for number in range(roots):
-            kind = self.chance.choice(("seed", "source"))
+        for number in range(self.chance.randint(1, 3)):
+            kind = self.chance.choice(self.roots)
             self.nodes[f"{kind}_{number}"] = Node(
                 f"{kind}_{number}", kind, tests=self._tests() if kind == "seed" else ()
             )
@@ -89,7 +96,8 @@ class Generator:
         nodes = tuple(self.nodes.values())
         self.now = BEGIN + timedelta(days=DAYS, hours=20)
         self.rows = {name: self._rows(name) for name in self._roots()}
-        steps = [Step(self.now, rows=dict(self.rows), run_id="r0", publish=self._publish())]
+        first = Step(self.now, rows=dict(self.rows), run_id="r0", publish=self._publish())
+        steps = [replace(first, filter=self._filter(), by_variable=self.by_variable)]
         oracle = Oracle(Story(self.seed, BEGIN, nodes, ()))
         for number in range(1, self.steps):
             oracle.change(steps[-1])
@@ -102,7 +110,7 @@ class Generator:
         return Story(self.seed, BEGIN, nodes, tuple(steps))
 
     def _roots(self) -> list[str]:
-        return [name for name, node in self.nodes.items() if node.kind in ("seed", "source")]
+        return [name for name, node in self.nodes.items() if node.kind in ("seed", "source", "file")]
 
     def _likely(self, probability: float) -> bool:
         return self.chance.random() < probability
@@ -110,8 +118,11 @@ class Generator:
     def _publish(self) -> str:
         return "after_tests" if self.publishes and self._likely(0.4) else "at_once"
 
+    def _filter(self) -> Condition | None:
+        return self._condition() if self.filters and self._likely(0.7) else None
+
     def _tests(self) -> tuple[str, ...]:
-        return tuple(name for name in ("unique", "not_null") if self._likely(0.05))
+        return tuple(name for name in ("unique", "not_null") if self._likely(0.2 if self.publishes else 0.05))
 
     # rows
 
@@ -121,7 +132,7 @@ class Generator:
     def _row(self, name: str = "") -> Row:
         """A row of a seed or source; seeds have neither an empty string nor NaN."""
         some = self.chance
-        is_source = name.startswith("source")
+        is_source = name.startswith(("source", "file"))
         numbers = (0.0, -0.0, 1.5, -2.25, 1e300, 5e-324, *((math.nan,) if is_source else ()))
         day = self.now.date() - timedelta(days=some.randint(0, DAYS))
         moment = datetime.combine(day, time(some.randint(0, 18), some.choice((0, 59)), some.choice((0, 59))))
@@ -165,11 +176,25 @@ class Generator:
                 node = replace(node, purged=self._condition())
             if not node.partition_by and self._likely(0.15) and node.strategy != "insert_overwrite":
                 node = replace(node, partition_by=(self.chance.choice(("d", "k", "g")),))
-            if not node.hooks and self._likely(0.2):
+            if not node.hooks and self._likely(self.reuses):
                 node = replace(node, reuse=True)
+            node = self._with_hooks_that_read(node)
             if self._may_be_python(node) and self._likely(0.2):
                 node = replace(node, python=True)
         return self._with_contract(node) if self._likely(0.15) else node
+
+    def _with_hooks_that_read(self, node: Node) -> Node:
+        """The model, some of whose hooks read other relations."""
+        query = node.query
+        assert query is not None
+        others = [name for name, each in self.nodes.items() if each.kind not in ("source", "file", "ephemeral")]
+        if node.kind == "table" and others and self._likely(0.25):
+            node = replace(node, without=self.chance.choice(others))
+        may_be_staged = node.kind == "table" or node.strategy in ("merge", "delete+insert", "insert_overwrite")
+        first = self.nodes[query.inputs[0]].kind
+        if may_be_staged and query.base not in ("changes", "upserts") and first in ("seed", "table", "incremental"):
+            node = replace(node, staged=self._likely(0.2))
+        return node
 
     def _with_contract(self, node: Node) -> Node:
         """The model with a contract, which its rows do not always break."""
@@ -192,6 +217,7 @@ class Generator:
             and query.base in ("scan", "union")
             and not query.newest
             and not node.hooks
+            and not (node.without or node.staged)
             and node.purged is None
             and node.strategy not in ("changed_keys", "microbatch")
             and all(self.nodes[name].kind != "ephemeral" for name in query.inputs)
@@ -227,7 +253,9 @@ class Generator:
         if self._likely(0.15):
             node = replace(node, full_refresh=self._likely(0.3))
         if strategy == "changed_keys":
-            tables = [name for name in self.nodes if self.nodes[name].kind != "ephemeral"]
+            tables = [name for name, each in self.nodes.items() if each.kind not in ("ephemeral", "file")]
+            if not tables:
+                return replace(node, strategy="append")
             query = replace(self._query("table", tables), where=None)
             return replace(node, query=query, key=("k",))
         if strategy == "microbatch":
@@ -251,6 +279,8 @@ class Generator:
     def _changes(self, node: Node) -> Node:
         """Reads the changes of a table that keeps its columns."""
         tables = [name for name, each in self.nodes.items() if each.kind in ("seed", "source", "table")]
+        if not tables:
+            return replace(node, strategy="append")
         unique = [name for name in tables if self._grouped(name)]
         query = node.query
         assert query is not None
@@ -312,13 +342,18 @@ class Generator:
     # steps
 
     def _step(self, run_id: str, before: Step, can_be_retried: bool) -> Step:
+        same = replace(before, rows={}, nodes={}, fault=0, restored=())
+        if before.verb != "retry" and self._likely(0.5 if before.publish == "after_tests" else 0.2):
+            return replace(same, verb=self.chance.choice(("build", "run")), select=self._select(), full_refresh=False)
         rows = {name: self._changed(name) for name in self._roots() if self._likely(0.7)}
         if before.publish == "at_once" and before.verb != "retry" and self._likely(0.2):
             self.rows |= rows
-            return replace(before, rows=rows, nodes={}, fault=0)
+            return replace(same, rows=rows)
         if can_be_retried and self._likely(0.5):
+            # A held run reads its inputs as of their first use, so they do not change before it is continued.
+            rows = rows if before.publish == "at_once" else {}
             self.rows |= rows
-            return replace(before, rows=rows, nodes={}, verb="retry", fault=0)
+            return replace(same, rows=rows, verb="retry")
         self.now += timedelta(days=self.chance.choice((0, 1, 1)), minutes=1)
         rows = {name: self._changed(name) for name in rows}
         self.rows |= rows
@@ -326,14 +361,24 @@ class Generator:
         step = Step(
             self.now, rows, self._changed_nodes(), verb, self._select(), self._likely(0.1), run_id, self._publish()
         )
+        step = replace(
+            step,
+            restored=tuple(name for name in rows if self._may_be_restored(name) and self._likely(0.2)),
+            filter=self._filter() if self._likely(0.5) else before.filter,
+            by_variable=self.by_variable,
+        )
         if not self._likely(0.15):
             return step
         return replace(step, fault=self.chance.randint(1, 12), is_lost=self._likely(0.5))
 
+    def _may_be_restored(self, name: str) -> bool:
+        """Whether it is a table of another program whose changes no model consumes."""
+        return self.nodes[name].kind == "source" and not self._is_consumed(name)
+
     def _select(self) -> tuple[str, ...]:
         if self._likely(0.6):
             return ()
-        names = [name for name, node in self.nodes.items() if node.kind not in ("source", "ephemeral")]
+        names = [name for name, node in self.nodes.items() if node.kind not in ("source", "file", "ephemeral")]
         return tuple(
             self.chance.choice(("", "+")) + name + self.chance.choice(("", "+"))
             for name in self.chance.sample(names, min(len(names), 2))
@@ -415,4 +460,4 @@ def _is_repeatable(node: Node) -> bool:
     adds_rows = node.strategy == "append" or (
         node.query is not None and (node.query.newest or node.query.base == "changes")
     )
-    return not adds_rows and node.purged is None
+    return not (adds_rows or node.purged or node.without or node.staged)

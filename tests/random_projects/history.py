@@ -6,6 +6,7 @@ import contextlib
 import io
 import itertools
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from dbt.adapters.factory import reset_adapters
@@ -31,15 +34,15 @@ from deltalake.schema import StructType
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
+from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 from tests.conftest import INTERPRETED, SPARK_SETTINGS
 from tests.functional import quick_dbt
 from tests.random_projects.oracle import Oracle
-from tests.random_projects.project import Step, Story, files
+from tests.random_projects.project import LINK, Step, Story, files, filter_macros
 from tests.random_projects.strategies import Refused, Undecided
 from tests.random_projects.values import CORE, Row, as_stored, literal
 
@@ -58,6 +61,18 @@ _SPARK: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "1",
 }
+
+
+_LANDED: Final = pa.schema(
+    {
+        "k": pa.int64(),
+        "g": pa.string(),
+        "d": pa.date32(),
+        "at": pa.timestamp("us", "UTC"),
+        "n": pa.decimal128(10, 2),
+        "x": pa.float64(),
+    }
+)
 
 
 class Difference(AssertionError):
@@ -102,7 +117,7 @@ class Player:
         oracle = Oracle(self.story)
         for number, step in enumerate(self.story.steps):
             oracle.change(step)
-            self._write_files(oracle)
+            self._write_files(oracle, step)
             self._write_sources(oracle, step)
             try:
                 expected_beside = oracle.run(_beside(step)) if step.overlaps else {}
@@ -134,6 +149,8 @@ class Player:
         for pattern in ("silt_*.json", "partial_parse.msgpack"):
             for path in (self.folder / "target").glob(pattern):
                 path.unlink()
+        for name in ("copies", "landed", "landing"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
         profile = {"random": {"target": "test", "outputs": {"test": target}}}
         self._put("profiles.yml", yaml.safe_dump(profile))
         start_spark()
@@ -144,24 +161,50 @@ class Player:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
-    def _write_files(self, oracle: Oracle) -> None:
+    def _write_files(self, oracle: Oracle, step: Step) -> None:
         wanted = files(oracle.nodes, oracle.rows, self.story.begin)
         wanted["macros/planted.sql"] = self.macros
+        wanted["macros/filter.sql"] = filter_macros(step) if any(each.filter for each in self.story.steps) else ""
+        for name, rows in step.rows.items():
+            if oracle.nodes[name].kind == "file":
+                self._land(name, rows)
         for path in self.folder.glob("*s/*.*"):
             if f"{path.parent.name}/{path.name}" not in wanted and path.parent.name in ("models", "seeds"):
                 path.unlink()
         for name, text in wanted.items():
             self._put(name, text)
 
+    def _land(self, name: str, rows: Sequence[Row]) -> None:
+        """Writes a file into a new folder, and lets the link of its source point to it."""
+        days, source = self.folder / "landed", self.folder / "landing" / name
+        day = days / f"{name}-{len(list(days.glob('*')))}"
+        day.mkdir(parents=True)
+        source.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], _LANDED), day / "rows.parquet")
+        (source / LINK).unlink(missing_ok=True)
+        (source / LINK).symlink_to(day, target_is_directory=True)
+
+    def _restore(self, name: str) -> None:
+        """Replaces the folder of a table by its copy of before the last change."""
+        folder, copied = self.warehouse / "raw" / name, self.folder / "copies" / name
+        if copied.exists():
+            shutil.rmtree(folder)
+            shutil.copytree(copied, folder)
+
     def _write_sources(self, oracle: Oracle, step: Step) -> None:
         house = Warehouse(SparkSession.builder.getOrCreate(), str(self.warehouse))
         for name, rows in step.rows.items():
             if oracle.nodes[name].kind != "source":
                 continue
+            if name in step.restored:
+                self._restore(name)
             if not (self.warehouse / "raw" / name).exists():
                 house.sql("create schema if not exists raw")
                 columns = ", ".join(f"{column} {kind}" for column, kind in CORE.items())
                 house.sql(f"create table raw.{name} ({columns})")
+            copied = self.folder / "copies" / name
+            shutil.rmtree(copied, ignore_errors=True)
+            shutil.copytree(self.warehouse / "raw" / name, copied)
             house.sql(f"insert overwrite raw.{name} {_values(rows)}")
 
     def _played(self, step: Step, expected: Mapping[str, str]) -> tuple[dict[str, str], str]:
@@ -204,7 +247,7 @@ class Player:
 
     def _differences(self, oracle: Oracle) -> Iterator[str]:
         for name, relation in oracle.relations.items():
-            if oracle.nodes.get(name) and oracle.nodes[name].kind == "source":
+            if oracle.nodes.get(name) and oracle.nodes[name].kind in ("source", "file"):
                 continue
             try:
                 expected = _stored(oracle.contents(name), list(relation.columns))
@@ -224,7 +267,8 @@ class Player:
 
     def _readings(self, name: str, columns: list[str], is_view: bool) -> Iterator[tuple[str, Counter[Any]]]:
         if is_view:
-            house = Warehouse(SparkSession.builder.getOrCreate(), str(self.warehouse))
+            trusting = WarehouseSettings(external_paths=True)
+            house = Warehouse(SparkSession.builder.getOrCreate(), str(self.warehouse), settings=trusting)
             rows = [each.asDict(recursive=True) for each in house.sql(f"select * from {SCHEMA}.{name}").collect()]
             yield "Spark", _stored(rows, columns)
             return

@@ -14,7 +14,7 @@ from tests.random_projects import queries, strategies
 from tests.random_projects.project import AUDIT, OPEN_END, Node, Step, Story
 from tests.random_projects.queries import Query
 from tests.random_projects.strategies import Refused, Undecided
-from tests.random_projects.values import CORE, Row
+from tests.random_projects.values import CORE, Condition, Row
 
 SUCCESS: Final = "success"
 ERROR: Final = "error"
@@ -73,6 +73,9 @@ class Oracle:
         self._failed: dict[str, set[str]] = defaultdict(set)
         self._again: set[str] = set()
         self._partly: set[str] = set()
+        self._branches: dict[str, tuple[dict[str, Relation], dict[tuple[str, ...], Inputs | None]]] = {}
+        self._standing: dict[str, set[str]] = defaultdict(set)
+        self._filter: Condition | None = None
         self.last: tuple[Step, dict[str, str]] | None = None
 
     def change(self, step: Step) -> None:
@@ -80,7 +83,7 @@ class Oracle:
         self.nodes |= step.nodes
         self.rows |= step.rows
         for name, rows in step.rows.items():
-            if self.nodes[name].kind == "source":
+            if self.nodes[name].kind in ("source", "file"):
                 self._put(name, Relation(dict(CORE), list(rows)))
 
     def run(self, step: Step) -> dict[str, str]:
@@ -89,14 +92,30 @@ class Oracle:
         self._partly = set()
         if step.verb == "retry":
             step, tested_again = self._retried()
+        self._filter = step.filter
         published = copy.deepcopy((self.relations, self._done))
+        if step.publish == "after_tests" and step.run_id in self._branches:
+            self.relations, self._done = self._branches.pop(step.run_id)
         ends = self._ends(step, tested_again)
-        if step.publish == "after_tests" and set(ends.values()) - {SUCCESS}:
+        self._note_failures(step, ends, tested_again)
+        if step.publish == "after_tests" and self._standing[step.run_id]:
+            self._branches[step.run_id] = (self.relations, self._done)
             self.relations, self._done = published
         self.last = (step, ends)
         return {
             name: SUCCESS if end == _TESTS_FAILED else end for name, end in ends.items() if name not in tested_again
         }
+
+    def _note_failures(self, step: Step, ends: Mapping[str, str], tested_again: set[str]) -> None:
+        """Notes the nodes and the tests of the run that have failed without a later success."""
+        standing = self._standing[step.run_id]
+        for name, end in ends.items():
+            if end == SKIPPED:
+                continue
+            if name not in tested_again:
+                (standing.discard if end in (SUCCESS, _TESTS_FAILED) else standing.add)(name)
+            if step.verb == "build" and end in (SUCCESS, _TESTS_FAILED):
+                (standing.add if end == _TESTS_FAILED else standing.discard)(f"tests of {name}")
 
     def _retried(self) -> tuple[Step, set[str]]:
         """The command before, for the nodes that did not succeed; and the nodes whose tests alone failed."""
@@ -113,7 +132,7 @@ class Oracle:
         if nodes:
             self.relations.setdefault(AUDIT, Relation({"event": "string"}))
         failed = self._failed[step.run_id]
-        led_to = failed.union(*(self._reached(name, lambda each: self.nodes[each].inputs) for name in failed))
+        led_to = failed.union(*(self._reached(name, lambda each: self.nodes[each].above) for name in failed))
         self._again = set()
         for node in nodes:
             if any(ends.get(name, SUCCESS) != SUCCESS for name in self._above(node, nodes)):
@@ -132,19 +151,19 @@ class Oracle:
         for word in step.select or self.nodes:
             name = word.strip("+")
             names.add(name)
-            names |= self._reached(name, lambda node: self.nodes[node].inputs) if word.startswith("+") else set()
+            names |= self._reached(name, lambda node: self.nodes[node].above) if word.startswith("+") else set()
             names |= self._reached(name, self._children) if word.endswith("+") else set()
         kinds = _VERBS.get(step.verb, ("seed", "snapshot", *_VERBS["run"]))
         return [node for node in self.nodes.values() if node.name in names and node.kind in kinds]
 
     def can_be_retried(self) -> bool:
-        """Whether the last command left something to do, and has published what it did."""
-        if self.last is None or self.last[0].publish != "at_once":
+        """Whether the last command left something to do."""
+        if self.last is None:
             return False
         return bool(set(self.last[1].values()) - {SUCCESS})
 
     def _children(self, name: str) -> tuple[str, ...]:
-        return tuple(node.name for node in self.nodes.values() if name in node.inputs)
+        return tuple(node.name for node in self.nodes.values() if name in node.above)
 
     def _reached(self, name: str, following: Callable[[str], tuple[str, ...]]) -> set[str]:
         found: set[str] = set()
@@ -158,7 +177,7 @@ class Oracle:
 
     def _above(self, node: Node, run: Sequence[Node]) -> Iterator[str]:
         """The nodes whose failure skips this one: its inputs, and those of inputs that are ephemeral or do not run."""
-        for name in node.inputs:
+        for name in node.above:
             yield name
             if self.nodes[name].kind == "ephemeral" or self.nodes[name] not in run:
                 yield from self._above(self.nodes[name], run)
@@ -189,9 +208,11 @@ class Oracle:
         return [row for row in rows if row["at"] is not None and window[0] <= row["at"] < window[1]]
 
     def _reader(
-        self, ephemeral: Mapping[str, Query], window: tuple[datetime, datetime] | None = None
+        self, ephemeral: Mapping[str, Query], window: tuple[datetime, datetime] | None = None, node: Node | None = None
     ) -> Callable[[str], list[Row]]:
         def rows_of(name: str) -> list[Row]:
+            if node is not None and node.staged and name == node.inputs[0]:
+                return self.contents(node.stage)
             if name in ephemeral:
                 return ephemeral[name].rows(rows_of)
             return self.contents(name, window)
@@ -215,6 +236,7 @@ class Oracle:
 
     def _built(self, node: Node, step: Step, is_led_to: bool) -> str:
         self._hook("pre", node, step)
+        self._stage(node, step)
         unit = (step.run_id, node.name)
         if unit in self._done and self._is_done_again(node, self._done[unit], is_led_to):
             self._again.add(node.name)
@@ -229,6 +251,7 @@ class Oracle:
             self._done[unit] = self._read(node)
         if end == SUCCESS:
             self._purge(node, step)
+            self._delete_keys(node, step)
             self._hook("post", node, step)
         return end
 
@@ -242,9 +265,30 @@ class Oracle:
         kept = [row for row in old.rows if node.purged.of(row) is not True]
         self._put(node.name, replace(old, rows=kept))
 
+    def _stage(self, node: Node, step: Step) -> None:
+        """Runs the pre-hook that copies the first input."""
+        unit = (step.run_id, node.name, "stage")
+        if not node.staged or unit in self._done:
+            return
+        rows = self.contents(node.inputs[0])
+        self._done[unit] = None
+        self._put(node.stage, Relation(dict(self.relations[node.inputs[0]].columns), list(rows)))
+
+    def _delete_keys(self, node: Node, step: Step) -> None:
+        """Runs the post-hook that deletes the keys of another relation."""
+        unit = (step.run_id, node.name, "without")
+        if not node.without or (unit in self._done and node.name not in self._again):
+            return
+        keys = {row["k"] for row in self.contents(node.without)} - {None}
+        self._done[unit] = None
+        old = self.relations[node.name]
+        self._put(node.name, replace(old, rows=[row for row in old.rows if row["k"] not in keys]))
+
     def _is_done_again(self, node: Node, before: Inputs | None, is_led_to: bool) -> bool:
         """Whether a finished node led to a failure or is below a repeated node, has changed, and is repeatable."""
         if not (is_led_to or self._again.intersection(self._tables(node))) or not _is_repeatable(node):
+            return False
+        if node.staged:
             return False
         return before is not None and _as_counters(before) != _as_counters(self._read(node))
 
@@ -280,12 +324,26 @@ class Oracle:
             query.rows(self._reader(ephemeral))
             self.relations[node.name] = Relation(query.columns, query=query, ephemeral=ephemeral)
             return
+        if node.kind == "incremental" and node.strategy == "changed_keys" and any(map(self._is_of_files, node.inputs)):
+            raise Refused("the rows of single keys of files are not known")
         old = self._existing(node, step)
         if query.base in ("changes", "upserts"):
             self._consume(node, old, query)
             return
-        new = query.rows(self._reader(ephemeral), old.rows if old and node.kind == "incremental" else None)
+        new = query.rows(self._reader(ephemeral, node=node), old.rows if old and node.kind == "incremental" else None)
+        if node.kind == "table" and not node.python and self._filter:
+            new = [row for row in new if self._filter.of(row) is True]
         self._store(node, old, query, new, strategies.STRATEGIES.get(node.strategy))
+
+    def _is_of_files(self, name: str) -> bool:
+        """Whether reading a relation reads files."""
+        if name in self.nodes and self.nodes[name].kind == "file":
+            return True
+        relation = self.relations.get(name)
+        if relation is None or relation.query is None:
+            return False
+        inner = [each for query in (relation.query, *relation.ephemeral.values()) for each in query.inputs]
+        return any(self._is_of_files(each) for each in inner if each not in relation.ephemeral)
 
     def _existing(self, node: Node, step: Step) -> Relation | None:
         """The table that an incremental run changes."""

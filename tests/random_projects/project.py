@@ -14,6 +14,8 @@ from tests.random_projects.values import CORE, Condition, Row, literal
 
 AUDIT: Final = "audit"
 """The table into which hooks insert."""
+LINK: Final = "current"
+"""The symbolic link, in the folder of a source on files, to the folder of its newest files."""
 OPEN_END: Final = datetime(9999, 12, 31)
 # Without dbt's static parser, which leaves the backslashes in the strings of configs.
 _DBT_PROJECT: Final = """\
@@ -21,6 +23,15 @@ name: random
 profile: random
 on-run-start: create table if not exists {{ target.schema }}.audit (event string)
 flags: {send_anonymous_usage_stats: false, static_parser: false}
+"""
+_FILTER: Final = """\
+{% macro silt__create_table_as(temporary, relation, sql) %}
+  {%- if not temporary and model.config.materialized == 'table' and model.language == 'sql' -%}
+    {%- set sql = 'select * from (' ~ sql ~ ') where ' ~ row_filter() -%}
+  {%- endif -%}
+  {{ return(dbt.silt__create_table_as(temporary, relation, sql)) }}
+{% endmacro %}
+{% macro row_filter() %}@filter{% endmacro %}
 """
 _CLOCK: Final = "{% macro snapshot_get_time() %}timestamp'{{ var('now') }}'{% endmacro %}\n"
 
@@ -30,7 +41,8 @@ class Node:
     """A seed, source, model or snapshot.
 
     Attributes:
-        kind: `seed`, `source`, `snapshot`, or the materialization of a model.
+        kind: `seed`, `source`, `file` (a source on files behind a symbolic link), `snapshot`, or the materialization of
+            a model.
         query: of a model, or the scan of the relation of a snapshot.
         python: whether the model is written in Python.
         key: `unique_key`, or `group_key` of `changed_keys`.
@@ -50,6 +62,8 @@ class Node:
         properties: further table properties.
         purged: the condition of a post-hook that deletes rows of the table.
         hooks: whether it has a pre-hook and a post-hook.
+        without: a relation whose keys a post-hook deletes from the table.
+        staged: whether a pre-hook copies its first input into a table that the query reads instead.
         tests: generic tests of the column `k`.
         contract: whether it has a contract, by which `k` is not null, and `n` is null or at least -98.
     """
@@ -80,14 +94,26 @@ class Node:
     hooks: bool = False
     tests: tuple[str, ...] = ()
     contract: bool = False
+    without: str = ""
+    staged: bool = False
 
     @property
     def inputs(self) -> tuple[str, ...]:
         return self.query.inputs if self.query else ()
 
     @property
+    def above(self) -> tuple[str, ...]:
+        """The nodes that its query and its hooks read."""
+        return (*self.inputs, self.without) if self.without else self.inputs
+
+    @property
+    def stage(self) -> str:
+        """The table into which a pre-hook copies its first input."""
+        return f"staged_{self.name}" if self.staged else ""
+
+    @property
     def is_model(self) -> bool:
-        return self.kind not in ("seed", "source", "snapshot")
+        return self.kind not in ("seed", "source", "file", "snapshot")
 
     def configs(self, begin: datetime) -> dict[str, Any]:
         """The configs of a model or snapshot, as values of Python and Jinja."""
@@ -104,13 +130,19 @@ class Node:
             vectors = {"delta.enableDeletionVectors": str(self.vectors).lower()}
             found["tblproperties"] = vectors | dict(self.properties)
         found |= {"reuse": "unchanged"} if self.reuse else {}
-        if self.hooks:
-            insert = f"insert into {{{{ target.schema }}}}.{AUDIT} values ('%s {self.name}')"
-            found |= {"pre_hook": insert % "pre", "post_hook": insert % "post"}
+        return found | {f"{when}_hook": hooks for when, hooks in self._hooks().items() if hooks}
+
+    def _hooks(self) -> dict[str, list[str]]:
+        insert = f"insert into {{{{ target.schema }}}}.{AUDIT} values ('%s {self.name}')"
+        before, after = ([insert % when] if self.hooks else [] for when in ("pre", "post"))
+        if self.staged:
+            copy = f"create or replace table {{{{ target.schema }}}}.{self.stage} as select * from "
+            before.append(f"{copy}{{{{ ref('{self.inputs[0]}') }}}}")
+        if self.without:
+            after.insert(0, f"delete from {{{{ this }}}} where k in (select k from {{{{ ref('{self.without}') }}}})")
         if self.purged:
-            delete = f"delete from {{{{ this }}}} where {self.purged.sql()}"
-            found["post_hook"] = [delete, found["post_hook"]] if self.hooks else delete
-        return found
+            after.insert(0, f"delete from {{{{ this }}}} where {self.purged.sql()}")
+        return {"pre": before, "post": after}
 
     def _incremental(self, begin: datetime) -> dict[str, Any]:
         found: dict[str, Any] = {"incremental_strategy": self.strategy, "on_schema_change": self.on_schema_change}
@@ -147,6 +179,10 @@ class Step:
 
     Attributes:
         rows: all rows of the seeds and sources whose rows change.
+        restored: the sources whose folders are replaced by copies of those before their last change, before their rows
+            change.
+        filter: which rows of tables a macro of the project keeps that replaces one of the adapter.
+        by_variable: whether that macro reads the condition from a variable.
         nodes: the nodes whose code changes.
         verb: `build`, `run`, `seed`, `snapshot`, or `retry`, which continues the command before.
         select: the names of nodes, each with or without `+` at its ends; empty for all.
@@ -168,6 +204,9 @@ class Step:
     fault: int = 0
     is_lost: bool = False
     overlaps: bool = False
+    restored: tuple[str, ...] = ()
+    filter: Condition | None = None
+    by_variable: bool = False
 
     def command(self) -> list[str]:
         """The arguments of dbt."""
@@ -175,6 +214,8 @@ class Step:
             return ["retry"]
         selected = ["--select", *self.select] if self.select else []
         variables = {"now": str(self.now), "silt_run_id": self.run_id, "silt_publish": self.publish}
+        if self.filter and self.by_variable:
+            variables["row_filter"] = self.filter.sql()
         refresh = ["--full-refresh"] if self.full_refresh and self.verb != "snapshot" else []
         return [self.verb, *selected, *refresh, "--vars", json.dumps(variables)]
 
@@ -205,9 +246,18 @@ def files(nodes: Mapping[str, Node], rows: Mapping[str, Iterable[Row]], begin: d
     return found
 
 
+def filter_macros(step: Step) -> str:
+    """The macros by which tables of a project keep some rows."""
+    if step.by_variable:
+        return _FILTER.replace("@filter", "{{ return(var('row_filter', 'true')) }}")
+    return _FILTER.replace("@filter", f"{{% raw %}}{step.filter.sql() if step.filter else 'true'}{{% endraw %}}")
+
+
 def _model(node: Node, nodes: Mapping[str, Node], begin: datetime) -> str:
     def reference(name: str) -> str:
-        function = f"source('raw', '{name}')" if nodes[name].kind == "source" else f"ref('{name}')"
+        if node.staged and name == node.inputs[0]:
+            return f"{{{{ target.schema }}}}.{node.stage}"
+        function = _function(nodes[name])
         return f"dbt.{function}" if node.python else f"{{{{ {function} }}}}"
 
     assert node.query is not None
@@ -229,10 +279,22 @@ def _properties(nodes: Mapping[str, Node], begin: datetime) -> str:
             some["seeds"].append({"name": node.name, "config": config, "columns": _columns(node)})
         elif node.kind == "snapshot":
             (name,) = node.inputs
-            relation = f"source('raw', '{name}')" if nodes[name].kind == "source" else f"ref('{name}')"
+            relation = _function(nodes[name])
             some["snapshots"].append({"name": node.name, "relation": relation, "config": node.configs(begin)})
-    tables = [{"name": node.name, "config": {"event_time": "at"}} for node in nodes.values() if node.kind == "source"]
-    return json.dumps({**some, "sources": [{"name": "raw", "schema": "raw", "tables": tables}]}, indent=1)
+    raw, landed = (
+        [{"name": node.name, "config": {"event_time": "at"}} for node in nodes.values() if node.kind == kind]
+        for kind in ("source", "file")
+    )
+    sources = [{"name": "raw", "schema": "raw", "tables": raw}]
+    if landed:
+        meta = {"external_location": "landing/{name}/*/*.parquet"}
+        sources.append({"name": "landing", "meta": meta, "tables": landed})
+    return json.dumps({**some, "sources": sources}, indent=1)
+
+
+def _function(node: Node) -> str:
+    names = {"source": "raw", "file": "landing"}
+    return f"source('{names[node.kind]}', '{node.name}')" if node.kind in names else f"ref('{node.name}')"
 
 
 def _columns(node: Node) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def candidates(story: Story) -> Iterator[Story]:
     for number in range(len(story.steps) - 1, 0, -1):
         yield _without_step(story, number)
     for node in reversed(story.nodes):
-        if not any(node.name in each.inputs for each in _all_versions(story)):
+        if not any(node.name in each.above for each in _all_versions(story)):
             yield _without_node(story, node.name)
     for step in story.steps:
         for name in step.nodes:
