@@ -144,6 +144,44 @@ class TestKeysThatCannotBeComputed:
         assert project.run_sql("select count(*) from {schema}.right", fetch="one") == (1,)
 
 
+CONDITIONS = {
+    "merged": "incremental_strategy='merge', unique_key='id', incremental_predicates=['DBT_INTERNAL_DEST.dya > 1']",
+    "matched": "incremental_strategy='merge', unique_key='id', matched_condition='DBT_INTERNAL_SOURCE.dya > 1'",
+    "aliased": "incremental_strategy='merge', unique_key='id', target_alias='t', "
+    "not_matched_by_source_action='delete', not_matched_by_source_condition='t.dya > 1'",
+    "deleted": "incremental_strategy='delete+insert', unique_key='id', incremental_predicates=['dya > 1']",
+    "replaced": "incremental_strategy='replace_where', incremental_predicates=['dya > 1']",
+    "unparsed": "incremental_strategy='replace_where', incremental_predicates=['day > > 1']",
+}
+RIGHT = {
+    "right": "incremental_strategy='merge', unique_key='id', target_alias='t', "
+    "incremental_predicates=['t.day >= DBT_INTERNAL_SOURCE.day'], matched_condition='t.day < 9'",
+    "looks_up": "incremental_strategy='delete+insert', unique_key='id', "
+    "incremental_predicates=['day >= (select min(day) from ' ~ this ~ ')']",
+}
+
+
+class TestConditionsWithMisspeltColumns:
+    @pytest.fixture(scope="class")
+    def models(self) -> Mapping[str, str]:
+        query = " select 1 as id, 2 as day"
+        return {
+            f"{name}.sql": "{{ config(materialized='incremental', " + config + ") }}" + query
+            for name, config in {**CONDITIONS, **RIGHT}.items()
+        }
+
+    def test_the_first_run_refuses_them(self, project: Any) -> None:
+        results = run_dbt(["run", "--select", *CONDITIONS], expect_pass=False)
+        for each in results:
+            assert each.status == "error", each.node.name
+            assert "` has the condition " in str(each.message), each.message
+            assert not project.run_sql(f"show tables in {{schema}} like '{each.node.alias}'", fetch="all")
+
+    def test_conditions_on_columns_that_exist_are_accepted(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["run", "--select", *RIGHT])
+
+
 DOCUMENTED = """
 models:
   - name: seen

@@ -23,7 +23,8 @@ _MODELS = {
     **{f"small_{number}.sql": f"select {number} as id, current_timezone() as zone" for number in range(8)},
     "merged.sql": "{{ config(materialized='incremental', unique_key='id') }} select id from range(10)",
     "doubled.py": "def model(dbt, session):\n"
-    "    frame = dbt.ref('merged').toPandas()\n"
+    "    merged = dbt.ref('merged')\n"
+    "    frame = merged.df() if hasattr(merged, 'df') else merged.toPandas()\n"
     "    frame['twice'] = frame['id'] * 2\n"
     "    return session.createDataFrame(frame)\n",
     "endless.sql": "{{ config(materialized='table') }} "
@@ -47,7 +48,8 @@ class Project:
         }
         conf = SPARK_SETTINGS | INTERPRETED
         target = {"type": "silt", "master": "local[2]", "threads": 8, "keep_alive": "10 minutes", "spark_conf": conf}
-        profiles = {"shop": {"target": "dev", "outputs": {"dev": target}}}
+        larger = {**target, "spark_conf": {**conf, "spark.sql.shuffle.partitions": "3"}}
+        profiles = {"shop": {"target": "dev", "outputs": {"dev": target, "larger": larger}}}
         (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
         (folder / "profiles.yml").write_text(yaml.safe_dump(profiles))
 
@@ -66,6 +68,15 @@ class Project:
             said, _ = process.communicate(timeout=_PATIENCE_SECONDS)
         return process.returncode, said
 
+    def by_another_name(self, *words: str, cwd: str = ".") -> str:
+        """Runs a module by another name of this Python, in a folder of the project."""
+        name = next(each for each in ("python", "python3") if each != Path(sys.executable).name)
+        program = [str(Path(sys.executable).with_name(name)), "-m", *words]
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
+        return subprocess.check_output(
+            program, cwd=self.folder / cwd, env=environment, text=True, timeout=_PATIENCE_SECONDS
+        )
+
     def begin_endless(self) -> subprocess.Popen[str]:
         """Starts a command whose model does not end."""
         process = self.begin("run", "-s", "endless")
@@ -81,9 +92,10 @@ class Project:
         [found] = listing.running(self.cache / "dbt-silt" / "spark")
         return found
 
-    def wait_until_unused(self) -> None:
+    def wait_until_unused(self, name: str = "") -> None:
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while self.spark.idle_since is None:
+        found = self.cache / "dbt-silt" / "spark"
+        while any(each.idle_since is None for each in listing.running(found) if name in ("", each.name)):
             assert time.monotonic() < deadline
             time.sleep(0.1)
 
@@ -116,6 +128,30 @@ class TestKeptSpark:
         assert sorted((row["id"], row["twice"]) for row in rows) == [(number, 2 * number) for number in range(10)]
         code, said = shop.dbt("show", "--inline", "select current_timezone() as zone", "--output", "json", "-q")
         assert json.loads(said)["show"][0]["zone"] == SPARK_SETTINGS["spark.sql.session.timeZone"]
+
+    def test_a_script_with_another_name_of_python_and_a_shell_in_a_subfolder_use_the_same_spark(
+        self, shop: Project
+    ) -> None:
+        java = shop.spark.record.java
+        said = shop.by_another_name("dbt.cli.main", "run", "-s", "merged")
+        assert "Another Spark starts" not in said
+        asked = "select sum(a.id + b.id) as total from main.merged a join main.merged b using (id)"
+        said = shop.by_another_name("dbt.adapters.silt.cli", "sql", asked, "--csv", "-", cwd="models")
+        assert said.split() == ["total", "90"]
+        assert shop.spark.record.java == java
+
+    def test_a_command_that_starts_another_spark_says_which_setting_differs(self, shop: Project) -> None:
+        kept = shop.spark
+        code, said = shop.dbt("run", "-s", "merged", "--target", "larger")
+        assert code == 0, said
+        said = " ".join(said.split())
+        assert (
+            f"Another Spark starts next to the kept Spark {kept.name} of this folder: it has another value of" in said
+        )
+        assert "`spark_conf: spark.sql.shuffle.partitions`" in said
+        [other] = [each for each in listing.running(kept.folder.parent) if each.name != kept.name]
+        shop.wait_until_unused(other.name)
+        listing.stop(other)
 
     @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
     def test_a_killed_or_stopped_command_leaves_spark_to_the_next_command(

@@ -113,6 +113,9 @@ class IncrementalMethods(metaclass=AdapterMeta):
             strategies.check_columns(config, strategy, [each.name for each in columns])
             setting, keys = strategies.keys(config, strategy)
             config_columns.check_expressions(keys, columns, setting, self.get_column_schema_from_query)
+            conditions = strategies.conditions(config, strategy, [each.name for each in columns])
+            known_as = strategies.aliases(config)
+            config_columns.check_conditions(conditions, columns, known_as, self.get_column_schema_from_query)
         except CompilationError as error:
             if not full_refresh:
                 raise

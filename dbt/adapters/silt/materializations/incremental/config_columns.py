@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import CompilationError, DbtDatabaseError
@@ -93,16 +93,51 @@ def check_expressions(
         CompilationError: if an expression names another column, cannot be parsed, or needs several rows.
     """
     names = [each.name for each in columns]
-    values = ", ".join(f"cast(null as {each.declared_type or each.dtype}) as {quote(each.name)}" for each in columns)
-    rows = f"select 1 as one from (select {values}) as DBT_INTERNAL_DEST"
+    rows = f"select 1 as one from ({_row(columns)}) as DBT_INTERNAL_DEST"
     for text in (each for each in texts if column_named(each, names) is None):
         try:
-            schema_of(f"{rows} where ({text}) is not null")
+            schema_of(f"{rows} where ({text}\n) is not null")
         except DbtDatabaseError as error:
             if _is_valid(rows, schema_of):
                 raise CompilationError(
                     f"`{setting}` is {text}, which cannot be computed from the columns {', '.join(names)}: {error.msg}"
                 ) from error
+
+
+def check_conditions(
+    conditions: Mapping[str, str],
+    columns: Sequence[SiltColumn],
+    aliases: tuple[str, str],
+    schema_of: Callable[[str], list[SiltColumn]],
+) -> None:
+    """Checks that conditions on the rows of a table and of a query name no missing column, and can be parsed.
+
+    Args:
+        conditions: each condition, with the name of its config.
+        columns: the columns of both.
+        aliases: the names of both in the conditions.
+        schema_of: returns the columns of a query, which is not run.
+
+    Raises:
+        CompilationError: if a condition names a missing column or cannot be parsed.
+    """
+    rows = "select 1 as one from " + ", ".join(f"({_row(columns)}) as {alias}" for alias in aliases)
+    for condition, setting in conditions.items():
+        try:
+            schema_of(f"{rows} where ({condition}\n)")
+        except DbtDatabaseError as error:
+            if any(each in str(error.msg) for each in _CERTAIN) and _is_valid(rows, schema_of):
+                raise CompilationError(f"`{setting}` has the condition {condition}: {error.msg}") from error
+
+
+_CERTAIN = ("[UNRESOLVED_COLUMN", "[PARSE_SYNTAX_ERROR")
+"""The errors that a later run certainly raises, too: for others, a statement may qualify names or create a table."""
+
+
+def _row(columns: Sequence[SiltColumn]) -> str:
+    """Returns a query for a row of nulls."""
+    values = (f"cast(null as {each.declared_type or each.dtype}) as {quote(each.name)}" for each in columns)
+    return f"select {', '.join(values)}"
 
 
 def _is_valid(query: str, schema_of: Callable[[str], list[SiltColumn]]) -> bool:

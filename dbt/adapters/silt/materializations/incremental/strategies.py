@@ -105,7 +105,29 @@ _OTHER_CHOICES = (
 
 def names_columns(config: _Config, strategy: str) -> bool:
     """Returns whether the strategy reads columns that the configuration names."""
-    return _is_merge(config, strategy) or bool(keys(config, strategy)[1])
+    return _is_merge(config, strategy) or bool(keys(config, strategy)[1] or _predicates(config, strategy))
+
+
+def conditions(config: _Config, strategy: str, columns: Sequence[str]) -> dict[str, str]:
+    """Returns the conditions on rows that later runs use, each with the name of its config."""
+    found = dict.fromkeys(_predicates(config, strategy), "incremental_predicates")
+    if _is_merge(config, strategy):
+        target, source = aliases(config)
+        clauses = merge_clauses(config, Sides(columns, columns, target, source))
+        found |= {each.condition: f"when {each.match}" for each in clauses if each.condition}
+    return found
+
+
+def aliases(config: _Config) -> tuple[str, str]:
+    """Returns the aliases of the table and of the query in conditions."""
+    target, source = config.get("target_alias"), config.get("source_alias")
+    return str(target or "DBT_INTERNAL_DEST"), str(source or "DBT_INTERNAL_SOURCE")
+
+
+def _predicates(config: _Config, strategy: str) -> list[str]:
+    if _chosen(config, strategy) in ("append", CHANGED_KEYS, "insert_overwrite"):
+        return []
+    return as_list(config.get("predicates") or config.get("incremental_predicates"))
 
 
 def check_predicates(config: _Config, strategy: str) -> None:
