@@ -136,7 +136,8 @@ class TestKeptSpark:
         said = shop.by_another_name("dbt.cli.main", "run", "-s", "merged")
         assert "Another Spark starts" not in said
         asked = "select sum(a.id + b.id) as total from main.merged a join main.merged b using (id)"
-        said = shop.by_another_name("dbt.adapters.silt.cli", "sql", asked, "--csv", "-", cwd="models")
+        place = ("--profiles-dir", str(shop.folder))
+        said = shop.by_another_name("dbt.adapters.silt.cli", "sql", asked, "--csv", "-", *place, cwd="models")
         assert said.split() == ["total", "90"]
         assert shop.spark.record.java == java
 
