@@ -13,13 +13,16 @@ import pytest
 from dbt.adapters.silt.cli.answers import Rows
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.cli.runs import answer
+from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand
+from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.records.command_result import CommandResult, Ending, KeptResults
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
-from dbt.adapters.silt.records.known_runs import known_runs
+from dbt.adapters.silt.records.known_runs import Unpublished, known_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
@@ -222,7 +225,9 @@ KILLED = None
 def ran(target: Path, run_id: str, day: int, result: CommandResult | None, **fields: Any) -> str:
     """Records a command in a project's target folder."""
     registry = RunRegistry(target)
-    entry = RunEntry(f"{run_id}-{day}", run_id, "dbt build", "/shop", f"2026-03-{day:02}T03:00:00+00:00", **fields)
+    typed = {"command": "dbt build", **fields}
+    time = f"2026-03-{day:02}T03:00:00+00:00"
+    entry = RunEntry(f"{run_id}-{day}", run_id, directory="/shop", started_at=time, **typed)
     registry.enter(entry)
     registry.end(entry.invocation_id, finished=result is not None, result=result)
     return entry.invocation_id
@@ -341,3 +346,105 @@ def test_a_run_shows_why_a_node_was_reused(house: House, tmp_path: Path, as_json
     (skip,) = as_json("run", "b", "--target-path", str(tmp_path))["skipped"]
     assert (skip["done_by_version"], skip["reason"]) == (1, reason)
     assert silt("run", "b", "--target-path", str(tmp_path)).splitlines()[-1].endswith(reason)
+
+
+HOOK = "operation.shop.shop-on-run-end-0"
+
+
+def kept(target: Path, run_id: str, day: int, problem: str | None = None, fields: Any = None, **statuses: str) -> None:
+    """Records a command with the results of its nodes."""
+    names = {"orders": ORDERS, "test": TEST, "hook": HOOK}
+    results = [{"unique_id": names[each], "status": status} for each, status in statuses.items()]
+    is_bad = problem is not None or bool({"error", "fail"} & set(statuses.values()))
+    result = CommandResult.of(Ending.FAILED if is_bad else Ending.SUCCESS, results, problem)
+    KeptResults(target).keep(ran(target, run_id, day, result, **(fields or {})), "build", results)
+
+
+def test_the_last_result_of_each_node_counts_also_with_other_variables(tmp_path: Path) -> None:
+    kept(tmp_path, "a", 1, fields={"variables": "{bad: true}"}, orders="error", test="skipped", hook="error")
+    kept(tmp_path, "a", 2, fields={"variables": "{}"}, orders="success", test="pass", hook="success")
+    kept(tmp_path, "b", 1, fields={"variables": "{bad: true}"}, orders="success", test="fail", hook="error")
+    kept(tmp_path, "b", 2, fields={"command": "dbt build -s orders"}, orders="success", hook="error")
+    kept(tmp_path, "c", 1, orders="success", test="fail")
+    kept(tmp_path, "c", 2, orders="error", test="skipped")
+    found = {each.run_id: each for each in known_runs((), ProjectRecords.of(tmp_path))}
+    assert (found["a"].state, found["a"].counts["pass"], found["a"].failed) == ("succeeded", 3, ())
+    assert (found["b"].state, found["b"].counts["pass"], found["b"].counts["error"]) == ("failed", 1, 2)
+    assert sorted(found["b"].failed) == ["shop-on-run-end-0", "unique_orders_id"]
+    assert set(found["c"].failed) == {"orders", "unique_orders_id"}
+
+
+def test_a_held_run_names_no_corrected_test_and_each_hook_once(tmp_path: Path) -> None:
+    held = {"publication": "held"}
+    kept(tmp_path, "a", 1, fields={**held, "variables": "{x: 1}"}, orders="success", test="fail", hook="error")
+    kept(tmp_path, "a", 2, fields=held, orders="success", test="pass", hook="error")
+    branch = Unpublished("a", "dev", 0)
+    [run] = known_runs((), ProjectRecords.of(tmp_path), unpublished=[branch])
+    assert (run.state, run.failed, run.counts["error"]) == ("held", ("shop-on-run-end-0",), 1)
+    [elsewhere] = known_runs((), ProjectRecords.of(tmp_path), unpublished=[])
+    assert elsewhere.state == "failed", "another project has published or dropped it"
+
+
+def test_a_run_that_ended_outside_of_a_node_has_succeeded_when_it_is_published(tmp_path: Path) -> None:
+    kept(tmp_path, "a", 1, "Compilation Error", {"publication": "held"}, orders="success")
+    kept(tmp_path, "b", 1, "Compilation Error", {"publication": "held"}, orders="success")
+    kept(tmp_path, "b", 2, fields={"publication": "published", "command": "dbt run"}, orders="success")
+    kept(tmp_path, "c", 1, fields={"publication": "held"}, orders="success", test="fail")
+    registry = RunRegistry(tmp_path)
+    registry.mark_published("a")
+    registry.mark_published("c")
+    states = {each.run_id: (each.state, each.problems) for each in known_runs((), ProjectRecords.of(tmp_path))}
+    assert states == {"a": ("succeeded", ()), "b": ("succeeded", ()), "c": ("failed", ())}
+
+
+def test_unpublished_runs_of_other_targets_and_machines_are_shown(
+    house: House, tmp_path: Path, as_json: AsJson
+) -> None:
+    runs_of = house.catalog.run_branches("silt")
+    entered: list[CommandDocuments] = []
+
+    def enter(documents: CommandDocuments) -> None:
+        documents.begin(RunCommand("1", "dbt build", "elsewhere", 7, selected=frozenset([ORDERS, TEST])))
+        entered.append(documents)
+
+    runs_of.open(BranchedRun("shop", "ci", "nightly"), enter)
+    place = ("--target-path", str(tmp_path))
+    [run] = as_json("runs", *place)["runs"]
+    assert (run["run_id"], run["result"], run["targets"]) == ("nightly", "running", ["ci"])
+    entered[0].end(CommandResults(frozenset([ORDERS]), frozenset([TEST])))
+    [run] = as_json("runs", "--last", "--check", *place, code=1)["runs"]
+    assert (run["result"], run["failed"]) == ("held", ["unique_orders_id"])
+    assert as_json("run", "nightly", *place)["result"] == "held"
+
+
+def begun(house: House, run_id: str, results: CommandResults | None) -> CommandDocuments:
+    """A run with one command; without results it works."""
+    entered: list[CommandDocuments] = []
+
+    def enter(documents: CommandDocuments) -> None:
+        documents.begin(RunCommand(run_id, f"dbt build -s {run_id}", "host", 7, selected=frozenset([ORDERS, TEST])))
+        entered.append(documents)
+
+    house.catalog.run_branches("silt").open(BranchedRun("shop", "dev", run_id), enter)
+    if results is not None:
+        entered[0].end(results)
+    return entered[0]
+
+
+def test_publish_if_passed_publishes_a_run_once_everything_has_passed(
+    house: House, silt: Silt, as_json: AsJson, capsys: pytest.CaptureFixture[str]
+) -> None:
+    working = begun(house, "day1", None)
+    assert as_json("publish", "day1", "--if-passed", code=1)["reasons"] == [
+        "`dbt build -s day1` (process 7 of host) is at work"
+    ]
+    for command in ("publish", "drop-run"):
+        assert main([command, "day1", "--warehouse", str(house.folder)]) == 2
+        assert "SILT_RUN_IN_PROGRESS" in capsys.readouterr().err
+    working.end(CommandResults(frozenset([ORDERS]), frozenset([TEST])))
+    assert "`dbt build -s day1`: failed: unique_orders_id" in silt("publish", "day1", "--if-passed", code=1)
+    begun(house, "day2", CommandResults(frozenset([ORDERS, TEST])))
+    assert "run day2: published" in silt("publish", "day2", "--if-passed")
+    assert "run day2: published before" in silt("publish", "day2", "--if-passed")
+    assert "run day1: published" in silt("publish", "day1")
+    silt("publish", "unknown", "--if-passed", code=2)
