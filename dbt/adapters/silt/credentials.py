@@ -75,8 +75,8 @@ class SiltCredentials(Credentials):
             takes precedence. By default every node is built, and every test is run.
         publish: when the changes of `dbt build`, `run`, `seed`, `snapshot` and `clone` become visible: With
             `at_once`, each change is visible when its statement ends; with `after_tests`, all changes become visible
-            together at the end of the command, if no node and no test has failed; with `after_run`, if no node has
-            failed.
+            together at the end of the run's last command, if no node and no test has failed; with `after_run`, if no
+            node has failed; with `on_request`, only by `silt publish`.
         publish_attempts: how often a command that publishes at its end tries to do so at most. After a conflict, only
             the nodes whose tables conflict and the nodes below them run again.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by

@@ -422,5 +422,6 @@ class TestWhatIsRefused(Publishing):
         assert shown(project) == {}
 
     def test_a_wrong_value_of_the_variable_is_named(self, project: Any) -> None:
-        with pytest.raises(Exception, match="`silt_publish` must be one of `at_once`, `after_run`, `after_tests`"):
+        known = "`at_once`, `after_run`, `after_tests`, `on_request`"
+        with pytest.raises(Exception, match=f"`silt_publish` must be one of {known}"):
             run_dbt(["run", "--vars", "silt_publish: sometimes"])

@@ -123,6 +123,16 @@ def test_a_failed_test_counts_for_its_own_command_by_the_mode(
     assert build.end(FAILED, a="success", t="fail").publication == expected
 
 
+def test_a_run_on_request_waits_for_its_last_task(store: Store, tmp_path: Path, said: list[str]) -> None:
+    for number, name in enumerate(("one", "two")):
+        build = Build.begin(opened(store, number), tmp_path, name, A, mode=PublishMode.ON_REQUEST)
+        work(build.publication.catalog)
+        assert build.end(SUCCESS, a="success").publication == "held"
+    assert shown(opened(store, 2)) == BEFORE and said[-1] == "  silt publish run-1 --if-passed"
+    runs = opened(store, 3).run_branches("silt")
+    assert not runs.commands(runs.find("run-1")).standing()
+
+
 @pytest.mark.parametrize(
     ("end", "publication", "why"),
     [

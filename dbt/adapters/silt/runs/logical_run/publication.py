@@ -88,7 +88,8 @@ class RunPublication:
         self._catalog = catalog
         self._carry_out = carry_out
         self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
-        self._own = CommandOfRun(invocation, tests_count=mode is PublishMode.AFTER_TESTS)
+        self._mode = mode
+        self._own = CommandOfRun(invocation, tests_count=mode is not PublishMode.AFTER_RUN)
         self._attempts_left = attempts
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
@@ -199,6 +200,9 @@ class RunPublication:
             standing = self._own.standing()
             if standing:
                 self._hold_for(standing)
+            elif self._mode is PublishMode.ON_REQUEST:
+                self._wait_for_request()
+            if standing or self._mode is PublishMode.ON_REQUEST:
                 return replace(end, publication=HELD)
             self._failure = self._publish(results)
             if not isinstance(self._failure, RunInProgressError):
@@ -349,6 +353,12 @@ class RunPublication:
         logger.warning(f"Held: {standing.reason}, so no change of the run {run_id} is visible yet")
         logger.warning("  the last command of the run publishes it, unless a node or test has failed")
         logger.warning(f"  if it was killed: silt publish {run_id} --if-passed shows it, or publishes the run")
+
+    def _wait_for_request(self) -> None:
+        assert self._run is not None
+        run_id = self._run.run_id
+        logger.info(f"Held: nothing has failed, and no change of the run {run_id} is visible until its last task types")
+        logger.info(f"  silt publish {run_id} --if-passed")
 
     def _hold(self, reason: str, failure: SiltError | None = None, lines: Sequence[str] = ()) -> None:
         assert self._run is not None

@@ -18,6 +18,7 @@ class PublishMode(enum.Enum):
     AT_ONCE = "at_once"
     AFTER_RUN = "after_run"
     AFTER_TESTS = "after_tests"
+    ON_REQUEST = "on_request"
 
     @classmethod
     def of(cls, text: object, source: str) -> PublishMode:
