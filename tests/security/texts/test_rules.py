@@ -71,7 +71,6 @@ ATTACKS = [
     "`reflect`('java.lang.System', 'setProperty', 'silt.attacked', 'yes')",
     "system.builtin.try_reflect /* x */ ('java.lang.System', 'setProperty', 'silt.attacked', 'yes')",
     "identifier('ref' || 'lect')('java.lang.System', 'setProperty', 'silt.attacked', 'yes')",
-    "'${{system:user.home}}'",
 ]
 
 KINDS = ["default", "generated", "check", "invariant"]

@@ -48,7 +48,6 @@ OTHERS = {
     "select * from read_files('{secret}', format => 'text', `fs.file.impl` => 'x')": "reads",
     "select * from text.`{folder}/empty` with (path = '{secret}')": "reads",
     "select like || '' from text.`{secret}` as t(like)": "reads",
-    "select '${{system:silt.attacked}}' as a": "fails",
 }
 """Each with its effect if it is allowed: it fails by itself, runs code, or reads the secret."""
 

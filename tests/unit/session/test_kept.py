@@ -84,12 +84,13 @@ class TestShared:
         places = {
             f"{pid} {name}": Path(f"/proc/{pid}/{name}").read_bytes()
             for pid in (record.java, record.keeper)
-            for name in ("cmdline",)
+            for name in ("cmdline", "environ")
         }
         places |= {str(path): path.read_bytes() for path in cache.rglob("*") if path.is_file()}
         holders = [place for place, content in places.items() if record.token.encode() in content]
         assert [Path(place).name for place in holders] == ["spark.json"]
-        shown = clients[0].run("str(session.sql('set -v').collect()) + str(session.sql('set').collect())")
+        said = ("session.sql('set -v').collect()", "session.sql('set').collect()", "dict(session.conf.getAll)")
+        shown = clients[0].run(" + ".join(f"str({each})" for each in said))
         assert record.token not in shown
 
     def test_the_server_listens_on_the_loopback_interface_only(self, record: Record) -> None:

@@ -71,8 +71,10 @@ _DEFAULTS: Mapping[str, str] = {
     "spark.ui.retainedStages": "100",
     "spark.ui.retainedTasks": "1000",
 }
-_TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-"""The environment variable from which Spark's Java reads the token: unlike a setting, no page shows it."""
+_TOKEN = "spark.connect.authenticate.token"
+"""The setting from which the service reads the token when it starts. It is removed then, and is never a variable of the
+environment, which a statement can read.
+"""
 _IN_MEMORY = "InMemoryCatalog"
 _SERVICE = "org.apache.spark.sql.connect.service"
 
@@ -82,6 +84,7 @@ class _ConnectService:
 
     Args:
         session: a session of an embedded Spark that was started with `_SETTINGS`.
+        token: what a client must know.
 
     Attributes:
         java: Spark's own process.
@@ -89,7 +92,7 @@ class _ConnectService:
         master: the master that runs its tasks.
     """
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, token: str) -> None:
         context = session.sparkContext
         assert context._jvm is not None
         self._session = session
@@ -99,7 +102,10 @@ class _ConnectService:
         self.application = str(context.applicationId)
         self.master = context.master
         self._service: Any = getattr(getattr(self._jvm, f"{_SERVICE}.SparkConnectService$"), "MODULE$")
+        settings = context._jsc.sc().conf()
+        settings.set(_TOKEN, token)
         self._service.start(context._jsc.sc())
+        settings.remove(_TOKEN)
 
     @property
     def port(self) -> int:
@@ -161,12 +167,8 @@ def main(arguments: list[str]) -> int:
 
 def _start(folder: Path, given: Mapping[str, Any]) -> tuple[Watch, _Spark]:
     token = secrets.token_urlsafe(32)
-    os.environ[_TOKEN] = token
-    try:
-        session = open_session(session_settings(given))
-    finally:
-        del os.environ[_TOKEN]
-    service = _ConnectService(session)
+    session = open_session(session_settings(given))
+    service = _ConnectService(session, token)
     record = _record(session.version, service, token)
     record.write(folder / RECORD)
     spark = _Spark(service)

@@ -62,6 +62,7 @@ _AT: Final[Mapping[str, str]] = {
     "{": "In Spark, write a struct as `named_struct('a', 1)`, and a map as `map('a', 1)`",
     "#": "In Spark, a comment begins with `--`",
     "$$": "In Spark, a text is in single quotes",
+    "$": "Variables `${...}` are not replaced: in dbt, write `{{ var('name') }}` or `{{ env_var('NAME') }}`",
     **dict.fromkeys(
         "\u2018\u2019\u201c\u201d", "Replace typographic quotation marks by ' around text, ` around a name"
     ),

@@ -127,6 +127,9 @@ _REQUIRED: Mapping[str, _Required] = {
     ),
     "spark.sql.files.ignoreMissingFiles": _Required("false", "false", "rows of a missing file would be lost"),
     "spark.sql.files.ignoreCorruptFiles": _Required("false", "false", "rows of a damaged file would be lost"),
+    "spark.sql.variable.substitute": _Required(
+        "false", "true", "values of variables, such as secrets, would replace parts of names and values"
+    ),
     "spark.sql.caseSensitive": _Required("false", "false", "names of a table's columns are case-insensitive"),
     "spark.sql.parquet.output.committer.class": _Required(
         "org.apache.parquet.hadoop.ParquetOutputCommitter",

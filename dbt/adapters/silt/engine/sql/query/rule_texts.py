@@ -116,8 +116,6 @@ def problem(text: str, with_chance: bool = False) -> str | None:
     Raises:
         StatementSyntaxError: as raised by `tokenize`.
     """
-    if "${" in text:
-        return "a variable `${...}`"
     tokens = tokenize(f"({text}\n)")
     if closing(tokens, 0) != len(tokens) - 2:
         return "parentheses that do not match"

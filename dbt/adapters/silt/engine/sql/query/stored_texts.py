@@ -24,8 +24,6 @@ OTHER_PROVIDERS: Final = frozenset(
     "avro binaryfile console delta hive hudi iceberg image jdbc kafka libsvm memory noop rate rate-micro-batch silt "
     "socket state-metadata statestore xml".split()
 )
-_VARIABLE: Final = re.compile(r"\$\{[^}$ ]+\}")
-"""Text that Spark replaces, even in strings and comments, by a setting, a Java property or an environment variable."""
 
 HIDDEN_SELECT: Final = "`select` as a name, or before a word that is not a column"
 """A SELECT that the scan for names did not see; a syntax error is another possible cause."""
@@ -57,8 +55,6 @@ def forbidden(sql: str) -> str | None:
         StatementSyntaxError: as raised by `ScannedText`, or if parentheses do not match.
         UnsupportedStatementError: as raised by `ScannedText`.
     """
-    if _VARIABLE.search(sql):
-        return "a variable `${...}`"
     text = scanned(sql)
     closed = closings(text.tokens)
     if len(closed) * 2 != sum(token.word in ("(", ")") for token in text.tokens):
@@ -170,7 +166,7 @@ def _is_doubtful(tokens: Tokens, at: int) -> bool:
 
 def _is_type(text: str) -> bool:
     tokens = tokenize(f"({text}\n)")
-    if closings(tokens).get(0) != len(tokens) - 2 or _VARIABLE.search(text):
+    if closings(tokens).get(0) != len(tokens) - 2:
         return False
     return not any(each.word in _NOT_IN_TYPES for each in tokens) and all(
         each.is_identifier or each.kind in (Kind.NUMBER, Kind.STRING, Kind.END) or each.word in _IN_TYPES

@@ -89,9 +89,7 @@ def unrepeatable(text: str, own_calls: frozenset[int] = frozenset()) -> Unrepeat
         tokens = tokenize(text)
     except StatementSyntaxError:
         return Unrepeatable(("SQL that cannot be read",))
-    parts = list(_parts(tokens, _Names(tokens), own_calls))
-    if "${" in text:
-        parts.append("a variable ${...}")
+    parts = tuple(_parts(tokens, _Names(tokens), own_calls))
     days = [each for each in parts if each in OF_THE_DAY]
     return Unrepeatable(tuple(dict.fromkeys(each for each in parts if each not in OF_THE_DAY)), bool(days))
 
