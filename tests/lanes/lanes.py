@@ -37,9 +37,9 @@ DBT = (
 """The tests of dbt's interfaces: each materialization and strategy, retry, microbatch, docs, Python models."""
 
 SECURITY = (
-    "tests/security/test_gateway_secret.py",
-    "tests/security/test_ports_of_spark.py",
-    "tests/security/test_what_others_can_read.py",
+    "tests/security/secrets/test_gateway_secret.py",
+    "tests/security/secrets/test_ports_of_spark.py",
+    "tests/security/secrets/test_what_others_can_read.py",
     "tests/security/texts",
 )
 """The tests that depend on Spark's own code: names of files and settings, functions, and its SQL parser."""

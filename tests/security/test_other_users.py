@@ -19,6 +19,7 @@ from dbt.adapters.silt.command_server import sockets, starting
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
 from dbt.adapters.silt.engine.kernel.errors import KeptSparkError
 from dbt.adapters.silt.kept_spark import private_files
+from dbt.adapters.silt.records.command_result import KeptResults
 from dbt.adapters.silt.records.run_registry import REGISTRY_FILE, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.report import server as server_module
 from dbt.adapters.silt.report.document import Document
@@ -152,6 +153,17 @@ def test_only_this_user_can_read_the_values_of_variables(tmp_path: Path) -> None
     file = tmp_path / REGISTRY_FILE
     assert "S3CRET" in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_only_this_user_can_list_the_runs_and_read_the_results_of_a_project(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        RunRegistry(tmp_path).enter(RunEntry("one", "run", "dbt run", "/shop", "2026-03-01T12:00:00+00:00", ""))
+        KeptResults(tmp_path).keep("one", "run", [])
+    finally:
+        os.umask(before)
+    for folder in ("silt_runs", "silt_results"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
 
 
 @pytest.fixture

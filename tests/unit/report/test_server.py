@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -63,10 +65,10 @@ def server(reader: Reader, clock: Clock) -> Iterator[ReportServer]:
         thread.join()
 
 
-def ask(server: ReportServer, path: str, **headers: str) -> tuple[http.client.HTTPResponse, str]:
+def ask(server: ReportServer, path: str, method: str = "GET", **headers: str) -> tuple[http.client.HTTPResponse, str]:
     """Sends a request and returns the response and its body; underscores in header names become hyphens."""
     connection = http.client.HTTPConnection(HOST, server.server_port, timeout=10)
-    connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     body = answer.read().decode()
     connection.close()
@@ -124,6 +126,20 @@ def test_a_failed_read_returns_the_error_and_the_next_request_reads_again(server
     assert answer.status == 503 and "it is away" in body
     reader.error = None
     assert ask(server, f"/{server.token}/data.json")[0].status == 200
+
+
+@pytest.mark.parametrize("path", ["/{token}/", "/{token}/data.json", "/wrong/"])
+def test_head_returns_the_headers_of_get_without_a_body(server: ReportServer, path: str) -> None:
+    path = path.format(token=server.token)
+    (head, nothing), (get, body) = ask(server, path, "HEAD"), ask(server, path)
+    assert (head.status, head.headers["Content-Length"], nothing) == (get.status, str(len(body.encode())), "")
+
+
+def test_connections_that_send_nothing_do_not_keep_the_owner_out(server: ReportServer) -> None:
+    with contextlib.ExitStack() as idle:
+        for _ in range(200):
+            idle.enter_context(socket.create_connection((HOST, server.server_port)))
+        assert ask(server, f"/{server.token}/data.json")[0].status == 200
 
 
 def test_other_methods_are_refused(server: ReportServer) -> None:

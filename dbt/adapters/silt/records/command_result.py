@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dbt.adapters.silt.engine.kernel import owned_folders
+
 RESULTS_FILE: Final = "run_results.json"
 
 COUNTED: Final = ("pass", "warn", "error", "skip", "reused")
@@ -142,7 +144,8 @@ class KeptResults:
             "args": {"which": which},
             "results": [_shortened(each) for each in kept],
         }
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        owned_folders.create(str(self._folder))
         temporary = self._folder / f"{invocation_id}.{os.getpid()}.tmp"
         temporary.write_text(json.dumps(document), encoding="utf-8")
         os.replace(temporary, self._path(invocation_id))

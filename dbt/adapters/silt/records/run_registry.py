@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from dbt.adapters.silt.engine.kernel import file_locks
+from dbt.adapters.silt.engine.kernel import file_locks, owned_folders
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, NotWrittenError, StorageError
 from dbt.adapters.silt.records.command_result import CommandResult, Ending
 
@@ -300,8 +300,8 @@ class RunRegistry:
         return self._alive / f"{invocation_id}.lock"
 
     def _hold(self, entry: RunEntry) -> None:
-        self._alive.mkdir(exist_ok=True)
-        file = os.open(self._lock_file(entry.invocation_id), os.O_RDWR | os.O_CREAT, 0o644)
+        owned_folders.create(str(self._alive))
+        file = os.open(self._lock_file(entry.invocation_id), os.O_RDWR | os.O_CREAT, 0o600)
         file_locks.acquire(file)
         self._held[entry.invocation_id] = file
         if entry.selected is not None:

@@ -84,7 +84,9 @@ class LiveData:
 HOST: Final = "127.0.0.1"
 _DATA: Final = "data.json"
 _MOST_AT_ONCE: Final = 32
-"""Concurrent connections; any further connection is closed, so that clients cannot fill this process with threads."""
+"""Concurrent connections, so that clients cannot fill this process with threads. A further connection takes the place
+of the oldest connection that has not sent the secret.
+"""
 _SECONDS: Final = 15.0
 """The maximum duration of a connection, from the first byte of its request to the last byte of the answer."""
 _HEADERS: Final = {
@@ -112,6 +114,7 @@ class ReportServer(ThreadingHTTPServer):
     def __init__(self, port: int, live: LiveData) -> None:
         self.live = live
         self._begun: dict[socket.socket, float] = {}
+        self._known: set[socket.socket] = set()
         self._lock = threading.Lock()
         self.token = secrets.token_urlsafe(24)
         try:
@@ -133,9 +136,9 @@ class ReportServer(ThreadingHTTPServer):
         return named in (f"{HOST}:{self.server_port}", f"localhost:{self.server_port}")
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answers in a new thread, unless too many connections are open."""
+        """Answers in a new thread, unless too many connections with the secret are open."""
         with self._lock:
-            is_taken = len(self._begun) < _MOST_AT_ONCE
+            is_taken = len(self._begun) < _MOST_AT_ONCE or self._gives_place()
             if is_taken:
                 self._begun[request] = time.monotonic()
         if is_taken:
@@ -143,10 +146,26 @@ class ReportServer(ThreadingHTTPServer):
         else:
             self.shutdown_request(request)
 
+    def _gives_place(self) -> bool:
+        """Ends the oldest connection without the secret, if any; returns whether it did."""
+        oldest = next((each for each in self._begun if each not in self._known), None)
+        if oldest is None:
+            return False
+        del self._begun[oldest]
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            oldest.shutdown(socket.SHUT_RDWR)
+        return True
+
+    def note_secret(self, request: socket.socket) -> None:
+        """Notes that a connection has sent the secret, so that no other connection takes its place."""
+        with self._lock:
+            self._known.add(request)
+
     def shutdown_request(self, request: Any) -> None:
         """Closes a connection."""
         with self._lock:
             self._begun.pop(request, None)
+            self._known.discard(request)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
@@ -169,6 +188,10 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = _SECONDS
 
+    def do_HEAD(self) -> None:
+        """Answers as to GET, without the page or its data."""
+        self.do_GET()
+
     def do_GET(self) -> None:
         """Answers with the page or its data."""
         if not self.server.is_host(self.headers.get("Host")):
@@ -177,6 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
         known = hmac.compare_digest(token.encode(), self.server.token.encode())
         if not known or not slash or rest not in ("", _DATA):
             return self._answer(HTTPStatus.NOT_FOUND, b"not found: the address is as `silt serve` printed it\n")
+        self.server.note_secret(self.connection)
         try:
             data = self.server.live.data()
         except SiltError as error:
@@ -197,4 +221,5 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)

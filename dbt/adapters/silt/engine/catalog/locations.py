@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
-from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url
+from dbt.adapters.silt.engine.kernel.storage.urls import is_url, parse_url, shown
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def table_location(path: str) -> str:
     try:
         return _absolute(path)
     except InvalidSettingError as error:
-        raise InvalidNameError(error.problem, table=path, remedy=error.action) from error
+        raise InvalidNameError(error.problem, table=shown(path), remedy=error.action) from error
 
 
 def _absolute(location: str) -> str:

@@ -49,6 +49,8 @@ _PLAIN_PARAMETERS: Final = frozenset(("use_ssl", "user_id", "user_agent", "sessi
 _HOST: Final = r"(\[[0-9A-Fa-f:.%]+\]|[\w.-]+)(:\d{1,5}(?!\d))?"
 _REMOTE: Final = re.compile(rf"sc://{_HOST}(/(;[\w.-]+=[^;\s]*)*;?)?")
 _BEGINNING: Final = re.compile(rf"([A-Za-z][A-Za-z0-9+.-]*:/{{1,2}})?({_HOST})?(?![^/;?#:\s])/?")
+_IS_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|[^/;?#\s]*:\d")
+"""A beginning with a scheme or a port: a text without them may be a token alone."""
 
 
 def setting(name: str, value: object) -> str:
@@ -84,7 +86,7 @@ def remote(text: str) -> str:
     """Returns the address of a Spark Connect server without its secrets; hides doubtful parts of a mistyped address."""
     if is_remote(text):
         return address(text)
-    found = _BEGINNING.match(text)
+    found = _BEGINNING.match(text) if _IS_ADDRESS.match(text) else None
     beginning = found[0] if found is not None and "@" not in text else ""
     return beginning + ("" if beginning == text else HIDDEN)
 

@@ -31,7 +31,8 @@ SCHEMES: Final = {
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):/{1,2}(?P<rest>.*)", re.DOTALL)
 _AZURE_BUCKET = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^@/.]+)\.(?P<host>[^@/]+)")
 _BUCKET = re.compile(r"[^@/:?#\s]+")
-_USER: Final = re.compile(r"://[^/?#@]*:[^/?#]*@")
+_USER: Final = re.compile(r"://[^/?#@]*:[^/?#]*@|(?<!abfs)(?<!abfss)://[^/?#]*@")
+"""The part of a URL that may contain a password; on Azure, a name without a colon is the container's."""
 _PARAMETERS: Final = re.compile(r"\?.*", re.DOTALL)
 _AS_ABFSS: Final = "Write it abfss://container@account.dfs.core.windows.net/prefix"
 
@@ -110,6 +111,11 @@ def parse_url(location: str) -> ObjectUrl:
             remedy=f"Write it {scheme}://bucket/prefix, without credentials",
         )
     prefix = prefix.strip("/")
+    if "?" in prefix:
+        raise InvalidSettingError(
+            f"`{shown(location)}` has parameters after `?`",
+            remedy="Leave them out, and give credentials, such as a SAS token, in `storage` of the profile",
+        )
     if any(part in ("", ".", "..") for part in prefix.split("/") if prefix):
         raise InvalidSettingError(
             f"the prefix of `{shown(location)}` has an empty part, or a part `.` or `..`", remedy="Correct the URL"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import accumulate
 
 from dbt.adapters.silt.engine.sql.spans import Tokens, closing
 from dbt.adapters.silt.engine.sql.tokens import Kind, tokenize
@@ -106,6 +107,11 @@ _BEFORE_PARENTHESES = frozenset(
 _TYPES = frozenset(("CHARACTER", "VARCHAR", "DEC", "NUMERIC", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"))
 
 
+_DEEPEST = 100
+_LONGEST = 5_000
+"""Spark's parser needs seconds, and then too much of its stack, for a text far beyond these bounds."""
+
+
 @lru_cache(maxsize=1024)
 def problem(text: str, with_chance: bool = False) -> str | None:
     """Returns the forbidden part of a rule's text, if any.
@@ -119,8 +125,15 @@ def problem(text: str, with_chance: bool = False) -> str | None:
     tokens = tokenize(f"({text}\n)")
     if closing(tokens, 0) != len(tokens) - 2:
         return "parentheses that do not match"
+    if len(tokens) > _LONGEST or _depth(tokens) > _DEEPEST:
+        return f"more than {_DEEPEST} nested parentheses, or more than {_LONGEST} words"
     allowed = DETERMINISTIC | OF_CHANCE if with_chance else DETERMINISTIC
     return next((found for at in range(len(tokens)) if (found := _problem_at(tokens, at, allowed))), None)
+
+
+def _depth(tokens: Tokens) -> int:
+    depths = accumulate((token.word == "(") - (token.word == ")") for token in tokens)
+    return max(depths, default=0)
 
 
 def _problem_at(tokens: Tokens, at: int, allowed: frozenset[str]) -> str | None:

@@ -36,6 +36,9 @@ MISTYPED = (
     "sc://host:15002/;use_ssl=true;user_id=me token=S3CRET",
     "sc://host:999999/;token=S3CRET",
     "sc://[::1/;token=S3CRET",
+    "S3CRET",
+    "dapi.S3CRET.a-b_c",
+    "S3CRET/",
 )
 
 
