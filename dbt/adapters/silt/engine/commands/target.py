@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.table import features
 from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata, Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
@@ -174,3 +175,11 @@ def ended_domains(base: Snapshot) -> tuple[DomainMetadata, ...]:
         for domain in base.domains.values()
         if domain.domain != _ROW_TRACKING
     )
+
+
+def copied_domains(source: Snapshot, base: Snapshot | None) -> tuple[DomainMetadata, ...]:
+    """Returns the domain metadata of a table whose definition is another table's, and which replaces `base`, if any."""
+    own = tuple(domain for name, domain in source.domains.items() if name == CLUSTERING_DOMAIN)
+    ended = () if base is None else ended_domains(base)
+    names = {domain.domain for domain in own}
+    return (*own, *(domain for domain in ended if domain.domain not in names))

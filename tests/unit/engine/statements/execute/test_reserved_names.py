@@ -79,7 +79,7 @@ def test_a_table_of_another_writer_with_it_is_refused_by_spark_and_read_by_arrow
     house.sql("create table t (k int)")
     location = house.location("t")
     write_deltalake(
-        location,
+        house.delta_rs("t"),
         pa.table({"k": pa.array([1, 2], pa.int32()), POSITION: [100, 200]}),
         mode="overwrite",
         schema_mode="overwrite",

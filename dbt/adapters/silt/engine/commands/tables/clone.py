@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error, replaced_whole
 from dbt.adapters.silt.engine.commands.tables import stats_columns
-from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings, check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings, check_mode, copied_domains
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files import data_files, file_guard, z85
@@ -29,9 +29,10 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, counted, silent
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector, DomainMetadata, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged, needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.identity import with_farthest_marks
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, log_path
 from dbt.adapters.silt.engine.kernel.table.properties import (
     ENABLEMENT_TIMESTAMP,
@@ -47,7 +48,6 @@ from dbt.adapters.silt.engine.sql.ast import CreateMode
 
 OPERATION: Final = "CLONE"
 
-_COPIED_DOMAINS = frozenset(("delta.clustering",))
 _IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 _WORKERS: Final = 8
 
@@ -110,7 +110,7 @@ def clone(
         removes=tuple(add.remove(now) for add in removes),
         metadata=metadata,
         protocol=None if base is not None and protocol == base.protocol else protocol,
-        domains=_domains(source.snapshot, base),
+        domains=copied_domains(source.snapshot, base),
     )
     reads = ReadSet(whole_table=base is not None, transactions=base is not None)
     committed = commit(log, base, replaced_whole(base, changes, settings), reads, settings, written)
@@ -149,7 +149,7 @@ def _described(location: TableLocation, source: Snapshot, options: CloneOptions)
     kept = {key: value for key, value in asked.items() if not key.startswith(FEATURE_PREFIX)}
     metadata = Metadata(
         id=clock.new_id() if base is None else base.metadata.id,
-        schema_string=source.metadata.schema_string,
+        schema_string=_schema_string(source, base),
         partition_columns=source.metadata.partition_columns,
         configuration=_configuration(source, base) | kept,
         name=None if base is None else base.metadata.name,
@@ -163,6 +163,12 @@ def _described(location: TableLocation, source: Snapshot, options: CloneOptions)
     schema = StructType.from_json(metadata.schema_string)
     stats_columns.check(asked, schema, location.log.name)
     return metadata, upgraded(protocol, needed_features(schema, {**metadata.configuration, **asked}))
+
+
+def _schema_string(source: Snapshot, base: Snapshot | None) -> str:
+    """Returns the source's schema; no identity column assigns a number that the replaced table has assigned."""
+    schema = source.schema if base is None else with_farthest_marks(source.schema, base.schema)
+    return source.metadata.schema_string if schema == source.schema else schema.to_json()
 
 
 def _configuration(source: Snapshot, base: Snapshot | None) -> dict[str, str]:
@@ -204,13 +210,6 @@ def _difference(adds: tuple[AddFile, ...], there: pa.Table | None) -> tuple[tupl
     present = set(held)
     new = tuple(add for key, add in wanted.items() if key not in present)
     return new, there.filter(pc.invert(is_kept))
-
-
-def _domains(source: Snapshot, base: Snapshot | None) -> tuple[DomainMetadata, ...]:
-    own = tuple(domain for name, domain in source.domains.items() if name in _COPIED_DOMAINS)
-    ended = () if base is None else ended_domains(base)
-    names = {domain.domain for domain in own}
-    return (*own, *(domain for domain in ended if domain.domain not in names))
 
 
 def _operation(

@@ -12,7 +12,14 @@ from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error,
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import column_type, query_schema
 from dbt.adapters.silt.engine.commands.tables import content, stats_columns
-from dbt.adapters.silt.engine.commands.target import Outcome, TableLocation, WriteSettings, check_mode, ended_domains
+from dbt.adapters.silt.engine.commands.target import (
+    Outcome,
+    TableLocation,
+    WriteSettings,
+    check_mode,
+    copied_domains,
+    ended_domains,
+)
 from dbt.adapters.silt.engine.commands.writing import files, generated, numbering
 from dbt.adapters.silt.engine.commands.writing import rules as table_rules
 from dbt.adapters.silt.engine.commands.writing.checks import table_checks
@@ -22,14 +29,22 @@ from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidP
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table import storable_schema
-from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, Protocol
-from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped, succeeding
-from dbt.adapters.silt.engine.kernel.table.features import needed_features, protocol_for, upgraded
-from dbt.adapters.silt.engine.kernel.table.identity import Identity, identities
+from dbt.adapters.silt.engine.kernel.table import storable_schema, type_widening
+from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata, Json, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, mapped, succeeding, without_mapping
+from dbt.adapters.silt.engine.kernel.table.features import (
+    check_writable,
+    merged,
+    needed_features,
+    protocol_for,
+    upgraded,
+)
+from dbt.adapters.silt.engine.kernel.table.identity import HIGH_WATER_MARK, Identity, identities
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
 from dbt.adapters.silt.engine.kernel.table.properties import (
     CONSTRAINT_PREFIX,
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
     FEATURE_PREFIX,
     IsolationLevel,
     TableProperties,
@@ -43,12 +58,20 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
-from dbt.adapters.silt.engine.kernel.transaction.row_tracking import enabled, with_same_columns
+from dbt.adapters.silt.engine.kernel.transaction.changes import (
+    DROPPED_PROPERTY,
+    Changes,
+    Operation,
+    ReadSet,
+    as_strings,
+)
+from dbt.adapters.silt.engine.kernel.transaction.row_tracking import COLUMN_NAMES, enabled, with_same_columns
 from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode, IdentityClause
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
 """Properties that act only once, and are not stored."""
+_OF_ITS_LOG = frozenset((MAX_COLUMN_ID, ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, DROPPED_PROPERTY, *COLUMN_NAMES))
+"""Properties that describe the log and the files of one table, and no other table."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +84,7 @@ class Definition:
         constraints: the conditions of CHECK constraints in SQL, by name.
         keys: the keys by name, recorded but not enforced.
         differences_by: the key by which only the rows that differ are written, if any.
+        source: the table whose definition is copied; `properties` override its properties.
     """
 
     columns: tuple[ColumnDefinition, ...] = ()
@@ -70,6 +94,7 @@ class Definition:
     constraints: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, Key] = field(default_factory=dict)
     differences_by: tuple[str, ...] = ()
+    source: Snapshot | None = None
 
 
 def create(
@@ -112,7 +137,18 @@ def create(
             settings = settings.with_commit_info(found.commit_info)
             if found.is_equal:
                 return _commit_unchanged(location, base, metadata, written, operation, settings)
-    return _commit(location, metadata, protocol, written, operation, settings)
+    source = definition.source
+    domains = copied_domains(source, base) if source is not None else () if base is None else ended_domains(base)
+    return _commit(location, _New(metadata, protocol, domains), written, operation, settings)
+
+
+@dataclass(frozen=True)
+class _New:
+    """The new definition of a table."""
+
+    metadata: Metadata
+    protocol: Protocol
+    domains: tuple[DomainMetadata, ...]
 
 
 def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
@@ -122,31 +158,53 @@ def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
 
 def described(location: TableLocation, definition: Definition, query: DataFrame | None) -> tuple[Metadata, Protocol]:
     """Returns the new table's metadata, and the least protocol that supports it and the existing table, if any."""
-    name, base, clock = location.log.name, location.base, location.log.clock
-    schema = _schema(definition, query, name)
-    partition_columns = tuple(schema.require(column, name).name for column in definition.partition_columns)
+    name, base, clock, source = location.log.name, location.base, location.log.clock, definition.source
+    schema = _schema(definition, query, name) if source is None else _copied_schema(source, base, name)
+    by = definition.partition_columns if source is None else source.partition_columns
+    partition_columns = tuple(schema.require(column, name).name for column in by)
     check_partitionable(schema, partition_columns, name)
     if any(column in identities(schema) for column in partition_columns):
         raise InvalidStatementError("an identity column cannot be a partition column", table=name)
     asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
     _check_features(asked, name)
     stats_columns.check(asked, schema, name)
-    kept = {key: value for key, value in asked.items() if not _is_command(key)}
+    kept = {} if source is None else _copied_properties(source)
+    kept |= {key: value for key, value in asked.items() if not _is_command(key)}
     kept |= key_properties(checked_keys(definition.keys, schema, name))
     described = Metadata(
         id=clock.new_id() if base is None else base.metadata.id,
         schema_string=schema.to_json(),
         partition_columns=partition_columns,
         configuration=kept,
-        description=definition.comment or None,
+        description=definition.comment if source is None else source.metadata.description,
         created_time=clock.now_ms(),
     )
     if base is not None:
         described = with_same_columns(succeeding(described, base.metadata), base.metadata)
     metadata = enabled(mapped(described, None, clock.new_id, name), (), clock.new_id, name)
-    if base is None:
+    if base is None and source is None:
         return metadata, protocol_for(schema, asked)
-    return metadata, upgraded(base.protocol, needed_features(schema, asked))
+    return metadata, upgraded(_merged_protocol(base, source), needed_features(schema, kept | asked))
+
+
+def _merged_protocol(base: Snapshot | None, source: Snapshot | None) -> Protocol:
+    """Returns the protocol of a replaced table and of the table whose definition is copied."""
+    first, *others = (each.protocol for each in (base, source) if each is not None)
+    return merged(first, *others) if others else first
+
+
+def _copied_schema(source: Snapshot, base: Snapshot | None, table: str) -> StructType:
+    """Returns a table's columns with their rules and comments, as columns of another table that has no numbers yet."""
+    check_writable(source.protocol, source.table, source.metadata)
+    columns = type_widening.without_changes(source.schema if base is None else without_mapping(source.schema))
+    schema = StructType(tuple(column.with_metadata(**{HIGH_WATER_MARK: None}) for column in columns))
+    check_storable(schema, table)
+    storable_schema.check_names(schema, table)
+    return schema
+
+
+def _copied_properties(source: Snapshot) -> dict[str, str]:
+    return {key: value for key, value in source.metadata.configuration.items() if key not in _OF_ITS_LOG}
 
 
 def _schema(definition: Definition, query: DataFrame | None, table: str) -> StructType:
@@ -230,14 +288,9 @@ def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written
 
 
 def _commit(
-    location: TableLocation,
-    metadata: Metadata,
-    protocol: Protocol,
-    written: Written | None,
-    operation: str,
-    settings: WriteSettings,
+    location: TableLocation, new: _New, written: Written | None, operation: str, settings: WriteSettings
 ) -> Outcome:
-    base, log = location.base, location.log
+    base, log, metadata, protocol = location.base, location.log, new.metadata, new.protocol
     now = log.clock.now_ms()
     changes = Changes(
         operation=Operation(operation, _parameters(location, metadata), _metrics(written, base)),
@@ -245,7 +298,7 @@ def _commit(
         removes=() if base is None else tuple(add.remove(now) for add in base.add_files()),
         metadata=metadata,
         protocol=None if base is not None and protocol == base.protocol else protocol,
-        domains=() if base is None else ended_domains(base),
+        domains=new.domains,
     )
     changes = replaced_whole(base, changes, settings)
     reads = ReadSet(whole_table=base is not None, transactions=base is not None)

@@ -130,3 +130,19 @@ def moved(metadata: Metadata, counts: Mapping[str, int]) -> Metadata:
         if identity is not None and count:
             schema = schema.replace(name, column.with_metadata(**{HIGH_WATER_MARK: identity.last(count)}))
     return replace(metadata, schema_string=schema.to_json()) if any(counts.values()) else metadata
+
+
+def with_farthest_marks(schema: StructType, replaced: StructType) -> StructType:
+    """Returns the schema of a version that replaces another, in which each identity column goes on after the numbers
+    that either has assigned.
+    """
+    return StructType(tuple(_with_farthest_mark(column, replaced.field(column.name)) for column in schema))
+
+
+def _with_farthest_mark(column: StructField, replaced: StructField | None) -> StructField:
+    marks = [each.metadata.get(HIGH_WATER_MARK) for each in (column, replaced) if each is not None]
+    known = [int(mark) for mark in marks if mark is not None]
+    if not known or STEP not in column.metadata:
+        return column
+    farthest = max(known) if int(column.metadata[STEP]) > 0 else min(known)
+    return column.with_metadata(**{HIGH_WATER_MARK: farthest})

@@ -25,10 +25,9 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadat
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
-from dbt.adapters.silt.engine.kernel.table.identity import HIGH_WATER_MARK, STEP
+from dbt.adapters.silt.engine.kernel.table.identity import with_farthest_marks
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
-from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import (
     NOT_DONE,
@@ -159,23 +158,9 @@ def _restored_metadata(now: Snapshot, then: Snapshot) -> Metadata:
     configuration |= {k: v for k, v in now.metadata.configuration.items() if k in _IN_COMMIT_TIMESTAMPS}
     if MAX_COLUMN_ID in configuration:
         configuration[MAX_COLUMN_ID] = str(max(map(max_column_id, (now.metadata, then.metadata))))
-    schema = _with_high_water_marks(then.schema, now.schema)
+    schema = with_farthest_marks(then.schema, now.schema)
     text = then.metadata.schema_string if schema == then.schema else schema.to_json()
     return replace(then.metadata, schema_string=text, configuration=configuration)
-
-
-def _with_high_water_marks(then: StructType, now: StructType) -> StructType:
-    """Returns the earlier schema with the present values of its identity columns, so that no value is used twice."""
-    return StructType(tuple(_with_high_water_mark(field, now.field(field.name)) for field in then))
-
-
-def _with_high_water_mark(then: StructField, now: StructField | None) -> StructField:
-    marks = [each.metadata.get(HIGH_WATER_MARK) for each in (then, now) if each is not None]
-    known = [int(mark) for mark in marks if mark is not None]
-    if not known or STEP not in then.metadata:
-        return then
-    farthest = max(known) if int(then.metadata[STEP]) > 0 else min(known)
-    return then.with_metadata(**{HIGH_WATER_MARK: farthest})
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:

@@ -17,7 +17,6 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.reuse.origins import origin_of
@@ -28,6 +27,7 @@ from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.resolve import namespace
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_consumer
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
+from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Resolved
 from dbt.adapters.silt.engine.statements.steps.changed_keys import settings_of
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark, pass_with_query
@@ -90,9 +90,7 @@ def _create_table_like(context: Context, statement: ast.CreateTableLike) -> Resu
         return pass_to_spark(context, statement)
 
     def define(target: CreateTarget) -> Maker:
-        name = ".".join(quote(part) for part in statement.source)
-        resolved = context.resolver.query(f"select * from {name}")
-        definition = _like(kernel_schema(context.frame(resolved).schema), statement)
+        definition, resolved = _like(context, statement)
         base = None if target.log is None else target.log.snapshot()
         settings, mode = settings_with(context, resolved), target.mode(statement.mode)
         return lambda log: create.create(context.spark, TableLocation(log, base), definition, None, mode, settings)
@@ -116,9 +114,19 @@ def _settings(context: Context, statement: ast.CreateTable, resolved: Resolved, 
     return settings_of(query, resolved, resolved.target, target.label, settings)
 
 
-def _like(schema: StructType, statement: ast.CreateTableLike) -> Definition:
-    columns = (ast.ColumnDefinition(each.name, each.type.sql_name, each.nullable, each.comment) for each in schema)
-    return Definition(columns=tuple(columns), properties=statement.properties)
+def _like(context: Context, statement: ast.CreateTableLike) -> tuple[Definition, Resolved]:
+    """Returns the definition of a table, or the columns of another relation, and what they were read from."""
+    meaning = context.namespace.meaning(statement.source)
+    if isinstance(meaning, WarehouseTable):
+        source = meaning.log.snapshot()
+        resolved = context.resolver.resolve([])
+        inputs = Inputs({source.table: (source.version,)}).and_earlier(resolved.inputs)
+        return Definition(properties=statement.properties, source=source), replace(resolved, inputs=inputs)
+    name = ".".join(quote(part) for part in statement.source)
+    resolved = replace(context.resolver, notes_reads=False).query(f"select * from {name}")
+    schema = kernel_schema(context.frame(resolved).schema)
+    columns = (ast.ColumnDefinition(each.name, each.sql_type, each.nullable, each.comment) for each in schema)
+    return Definition(columns=tuple(columns), properties=statement.properties), resolved
 
 
 def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> None:

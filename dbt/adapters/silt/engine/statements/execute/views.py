@@ -81,7 +81,7 @@ def drop_temporary(context: Context, name: Name) -> bool:
 
 def _create_temporary_view(context: Context, statement: ast.CreateView) -> Result:
     """Creates a temporary view: kept here as SQL if it reads the warehouse, otherwise Spark's."""
-    resolved = context.resolver.query(statement.query)
+    resolved = replace(context.resolver, notes_reads=False).query(statement.query)
     if resolved.texts[0] == statement.query:
         if len(statement.name) == 1:
             context.namespace.temporary.pop(statement.name[0].lower(), None)
@@ -129,7 +129,7 @@ def _query_columns(columns: Sequence[object], found: Sequence[str]) -> tuple[str
 
 def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
     """Returns the columns of the view's query, which Spark must be able to run and which must not read the view."""
-    return context.frame(context.resolver.query(query, name)).columns
+    return context.frame(replace(context.resolver, notes_reads=False).query(query, name)).columns
 
 
 def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> None:

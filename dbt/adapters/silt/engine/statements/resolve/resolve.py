@@ -142,6 +142,7 @@ class Resolver:
         read_history: reads of earlier statements of the same unit; None if each statement is its own unit.
         lists_views: whether the information schema lists the columns of views, which requires analysing them.
         owner: the program that has stored the statement; None for a statement of the session's own.
+        notes_reads: whether a transaction has read the rows of the texts: a view's query is only analysed.
     """
 
     namespace: Namespace
@@ -151,6 +152,7 @@ class Resolver:
     read_history: ReadHistory | None = None
     lists_views: bool = True
     owner: str | None = None
+    notes_reads: bool = True
 
     def resolve(
         self,
@@ -199,7 +201,8 @@ class Resolver:
             positions=tuple(renderer.positions),
             cut=cut,
         )
-        _note_on_branch(reads)
+        if self.notes_reads:
+            _note_on_branch(reads)
         if target is None:
             if self.read_history is not None:
                 self.read_history.note(reads, inputs)
@@ -267,7 +270,7 @@ class Resolver:
         if not self.lists_views:
             return None
         name = ".".join(map(quote, (view.database, view.schema, view.identifier)))
-        alone = replace(self, read_history=None, lists_views=False)
+        alone = replace(self, read_history=None, lists_views=False, notes_reads=False)
         try:
             return self.snapshot_views.schema(alone.query(f"select * from {name}").texts[0])
         except (errors.InvalidStatementError, errors.ExternalPathError) as error:
