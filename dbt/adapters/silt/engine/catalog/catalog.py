@@ -6,6 +6,7 @@ definite: a listing that fails is an error, never an empty answer.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import cast
@@ -249,6 +250,29 @@ class Catalog:
             InvalidNameError: if the path is empty, or belongs to an unsupported storage.
         """
         return self._tables.log(self.store_at(path), f"delta.`{path}`")
+
+    def table_by_path(self, path: str) -> DeltaLog:
+        """Returns the table in any folder as `table_at`; a table of the branch of this catalog as the branch shows it.
+
+        Raises:
+            As `table_at`.
+        """
+        log = self.table_at(path)
+        name = self.branch_table_of(log.store.root)
+        found = log if name is None else self.table(name)
+        return found if found.store.root == log.store.root else log
+
+    def branch_table_of(self, path: str) -> RelationName | None:
+        """Returns the name of the table whose folder is or contains a path, if this catalog shows it on a branch."""
+        plain = path.removeprefix("file://").removeprefix("file:").rstrip("/")
+        for database in self._databases.values():
+            if isinstance(database, BranchDatabase):
+                names = (database.table_of_file(f"{each}/") for each in (plain, os.path.realpath(plain)))
+                name = next((each for each in names if each is not None), None)
+                entry = None if name is None else database.find(name)
+                if entry is not None and entry.kind is RelationKind.TABLE:
+                    return name
+        return None
 
     def store(self, database: str) -> Store:
         """Returns the store of a database, whose root has its schemas.

@@ -104,6 +104,7 @@ class Expander:
             self.allowed.check_reference(reference, namespace, owner)
         if reference.files is not None:
             files = reference.files
+            _check_no_tables_file(files.path, namespace)
             return expansion.VirtualRelation(
                 FileSource(files.path, files.options, files.text, namespace.catalog.store_at)
             )
@@ -113,6 +114,8 @@ class Expander:
         meaning = namespace.meaning(reference.parts)
         if isinstance(meaning, SparkRelation):
             _check_not_difference(reference)
+            if len(reference.parts) == 2:
+                _check_no_tables_file(reference.parts[1], namespace)
             if owner is not None:
                 self.allowed.check_sparks(reference, namespace, owner)
             return None
@@ -198,6 +201,17 @@ def _check_not_difference(reference: Reference) -> None:
         raise UnsupportedStatementError(
             f"`{'.'.join(reference.parts)}` is not a table of the warehouse, so its changes are not known",
             remedy="Read the table itself",
+        )
+
+
+def _check_no_tables_file(path: str, namespace: Namespace) -> None:
+    """Checks that a text does not read files of a table whose branch it works on, which may belong to any version."""
+    name = namespace.catalog.branch_table_of(path)
+    if name is not None:
+        raise UnsupportedStatementError(
+            "a transaction cannot read the files of a table of its database by their path",
+            table=str(name),
+            remedy="Name the table",
         )
 
 

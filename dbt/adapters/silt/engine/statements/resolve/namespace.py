@@ -117,7 +117,7 @@ class Namespace:
             NotATableError: if the folder is not a table.
         """
         if is_path(name):
-            return WarehouseTable(self.catalog.table_at(name[1]), None)
+            return WarehouseTable(self.catalog.table_by_path(name[1]), None)
         if len(name) == 1:
             return self._short(name[0])
         full = self.name_in_warehouse(name)

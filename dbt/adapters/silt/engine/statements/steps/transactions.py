@@ -194,7 +194,7 @@ class SessionTransaction:
             raise _not_contained(statement)
         meaning = namespace.meaning(name)
         log = meaning.log if isinstance(meaning, WarehouseTable) else None
-        if not isinstance(log, BranchLog):
+        if not isinstance(log, BranchLog) or ast.is_path(name):
             raise _not_of_database(name)
         if isinstance(statement, ast.Optimize):
             check_can_optimize(log)
