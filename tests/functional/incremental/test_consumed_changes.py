@@ -62,6 +62,16 @@ class TestChanges:
             assert (rows, merged) == (sorted([*first, *changed, *third]), [(1, 2), (2, 4), (3, 6)])
         assert build(project, FIRST, "--full-refresh") == (first, [(1, 2), (2, 4), (3, 6)])
 
+    def test_a_key_that_rows_share_keeps_the_row_that_remains_or_is_refused(self, project: Any) -> None:
+        build(project, FIRST, "--full-refresh")
+        assert build(project, f"(1, 5), {FIRST}")[1] == [(1, 10), (2, 4), (3, 6)]
+        assert build(project, FIRST)[1] == [(1, 2), (2, 4), (3, 6)]
+        shared = f"(7, 1), (7, 2), {FIRST}"
+        arguments = ["run", "--select", "orders", "merged", "--vars", f"{{orders: '{shared}'}}"]
+        _, said = run_dbt_and_capture(arguments, expect_pass=False)
+        assert 'several rows share the key of the upserts: {"id":7}' in said
+        assert build(project, FIRST, "--full-refresh")[1] == [(1, 2), (2, 4), (3, 6)]
+
     def test_the_rows_of_a_unit_test_are_the_changes(self, project: Any) -> None:
         run_dbt(["test", "--vars", f"{{orders: '{FIRST}'}}"])
 

@@ -178,3 +178,12 @@ def test_outside_of_a_transaction_a_statement_without_changes_commits_nothing(ho
     stocked(house)
     house.sql(look)
     assert house.log("t").snapshot().version == 1
+
+
+def test_a_transaction_identifier_that_a_program_has_looked_for_must_not_be_set(house: House) -> None:
+    stocked(house)
+    with pytest.raises(errors.ConcurrentTransactionError, match=r"main\.t"), house.warehouse.transaction() as together:
+        assert together.transaction_version("t", "load") is None
+        together.sql("insert into notes values ('loaded')")
+        house.another().sql("insert into t values (3, 'c')", txn=("load", 1))
+    assert house.rows("select * from notes") == []
