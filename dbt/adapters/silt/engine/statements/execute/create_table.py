@@ -115,7 +115,7 @@ def _settings(context: Context, statement: ast.CreateTable, resolved: Resolved, 
 
 
 def _like(context: Context, statement: ast.CreateTableLike) -> tuple[Definition, Resolved]:
-    """Returns the definition of a table, or the columns of another relation, and what they were read from."""
+    """Returns the definition of a table, or the columns of another relation, with their reads."""
     meaning = context.namespace.meaning(statement.source)
     if isinstance(meaning, WarehouseTable):
         source = meaning.log.snapshot()
