@@ -51,7 +51,7 @@ FLOORS = (
     ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
     ("engine/catalog/branch_conflicts",),
     ("engine/catalog/branch_attempts",),
-    ("engine/catalog/later_statements", "engine/catalog/run_commands"),
+    ("engine/catalog/later_statements", "engine/catalog/run_commands", "engine/catalog/run_nodes"),
     ("engine/catalog/branches",),
     ("engine/catalog/branch_database",),
     ("engine/catalog/run_branches",),

@@ -22,7 +22,7 @@ from dbt.adapters.silt.records.journal import CommitJournal
 from dbt.adapters.silt.runs import ending
 from dbt.adapters.silt.runs.current_node import CurrentNode
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
-from dbt.adapters.silt.runs.logical_run.publication import RunPublication
+from dbt.adapters.silt.runs.logical_run.publication import PublicationSettings, RunPublication
 from dbt.adapters.silt.runs.logical_run.publish_mode import publish_mode
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
@@ -93,7 +93,7 @@ class SiltConnectionManager(SQLConnectionManager):
             return RunPublication(
                 self.invocation,
                 publish_mode(self.invocation.variables, given.publish),
-                given.publish_attempts,
+                PublicationSettings(given.publish_attempts, given.held_inputs == "newest"),
                 (given.database, given.schema),
                 lambda: self.environment.catalog,
                 self._run_later,
@@ -108,6 +108,12 @@ class SiltConnectionManager(SQLConnectionManager):
     def is_published(self) -> bool:
         """Whether the changes of this command become visible at its end, all at one moment."""
         return self._publication.is_on
+
+    def first(self, ran: run_again.RanNodes) -> frozenset[str]:
+        """Returns the nodes that this command has to run whole, selected or not."""
+        with self.exception_handler("start the run"):
+            self.invocation.on_connection(self.is_published)
+            return self._publication.first(ran)
 
     def _run_again(self, ran: run_again.RanNodes) -> frozenset[str]:
         """Returns the nodes that this command runs again, as if it had been typed again."""

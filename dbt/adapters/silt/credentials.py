@@ -78,7 +78,11 @@ class SiltCredentials(Credentials):
             together at the end of the run's last command, if no node and no test has failed; with `after_run`, if no
             node has failed; with `on_request`, only by `silt publish`.
         publish_attempts: how often a command that publishes at its end tries to do so at most. After a conflict, only
-            the nodes whose tables conflict and the nodes below them run again.
+            the nodes whose tables conflict, the nodes that have read older rows of their inputs, and the nodes below
+            them run again.
+        held_inputs: which rows of its inputs a held run reads when it is continued: With `newest`, it reads the newest
+            rows, and builds again what it has built from older rows; with `first`, it reads the rows as they were when
+            the run first read them.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
     """
@@ -105,6 +109,7 @@ class SiltCredentials(Credentials):
     reuse: str | None = None
     publish: str = "at_once"
     publish_attempts: int = 3
+    held_inputs: str = "newest"
     catalog: str | None = None
 
     def __post_init__(self) -> None:
@@ -131,6 +136,8 @@ class SiltCredentials(Credentials):
         modes = [each.value for each in PublishMode]
         if self.publish not in modes:
             raise ValidationError(f"`publish` must be one of {', '.join(modes)}, not {self.publish!r}")
+        if self.held_inputs not in ("newest", "first"):
+            raise ValidationError(f"`held_inputs` must be `newest` or `first`, not {self.held_inputs!r}")
         # Not when the adapter starts: `dbt retry` reads the results of the last command, and dbt parses the project,
         # before it creates an adapter. At that moment only the profile's class has run.
         explain_missing_results()
@@ -184,6 +191,7 @@ class SiltCredentials(Credentials):
             "reuse",
             "publish",
             "publish_attempts",
+            "held_inputs",
             "catalog",
         )
 

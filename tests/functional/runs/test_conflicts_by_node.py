@@ -161,15 +161,15 @@ class TestTheLastAttempt(Conflicts):
 
 
 class TestWhatCannotRunAgain(Conflicts):
-    def test_a_table_that_only_an_earlier_command_of_the_run_has_changed_drops_the_run(self, project: Any) -> None:
+    def test_a_table_that_only_an_earlier_command_has_changed_is_never_published(self, project: Any) -> None:
         run_dbt(["build", *with_id("first")])
         before = {each: rows(project, each) for each in ("apart", "below", "orders")}
         write_files(Path(project.project_root, "models"), {"broken.sql": HEAD + "select raise_error('no') as id"})
         run_dbt(["run", "--select", "orders", "broken", *with_id("second", day=1)], expect_pass=False)
         options = ("--select", "apart", *with_id("second", day=1))
-        result, started = build(project, touched(project, "orders"), *options, after="apart")
-        assert not result.success and "SILT_METADATA_CHANGED" in str(result.exception)
+        _, started = build(project, touched(project, "orders"), *options, after="apart")
         assert started["apart"] == 1
+        assert silt(project, "publish", "second") == 2
         assert {each: rows(project, each) for each in before} == before
 
 
@@ -193,3 +193,51 @@ sources:
         run_dbt(["build"])
         (found,) = run_dbt(["source", "freshness"])
         assert found.status == "pass"
+
+
+class TestOneStateOfEachInput(Publishing):
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "publish": "after_tests", "threads": 1}  # in the order of the names
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        counted = "{% set found = run_query('select count(*) from ' ~ target.schema ~ '.a') %}"
+        value = "{{ found.columns[0].values()[0] if execute else 0 }}"
+        raw = "{{ source('raw', 't') }}"
+        return {
+            "a.sql": f"{{{{ config(materialized='incremental', unique_key='id') }}}} select id from {raw}",
+            "c.sql": APPEND + f"select {{{{ var('day', 0) }}}} as day, count(*) as n from {raw}",
+            "other.sql": APPEND + "select {{ var('day', 0) }} as day, count(*) as n from {{ source('raw', 'u') }}",
+            "z_viewed.sql": f"-- depends_on: {{{{ ref('c') }}}}\n{counted} select {value} as n",
+            "z_table.sql": f"-- depends_on: {{{{ ref('c') }}}}\n{HEAD}{counted} select {value} as n",
+            "last.sql": "-- depends_on: {{ ref('z_viewed') }} {{ ref('z_table') }} {{ ref('other') }}\nselect 1 as one",
+            "sources.yml": "sources: [{name: raw, schema: '{{ target.schema }}', tables: [{name: t}, {name: u}]}]",
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    def test_all_nodes_that_have_read_older_rows_of_an_input_run_again_also_views(self, project: Any) -> None:
+        schema = project.test_schema
+        for table in ("t", "u"):
+            project.run_sql(f"create table {schema}.{table} as select 1 as id")
+        run_dbt(["build", *with_id("first")])
+        for table in ("t", "u"):
+            project.run_sql(f"insert into {schema}.{table} values (2)")
+
+        def disturb(catalog: Catalog) -> None:
+            for table in ("t", "u"):
+                log = catalog.table(name(project, table))
+                snapshot = log.snapshot()
+                removes = tuple(each.remove(1) for each in list(snapshot.add_files())[:1])
+                commit(log, snapshot, Changes(Operation("DELETE"), (), removes), ReadSet(), CommitSettings())
+            touched(project, "a")(catalog)
+
+        result, started = build(project, disturb, *with_id("second", day=1), after="last")
+        assert result.success, result.exception
+        assert rows(project, "c") == [(0, 1), (1, 1)]
+        assert rows(project, "other") == [(0, 1), (1, 2)]
+        assert rows(project, "z_viewed") == rows(project, "z_table") == [(len(rows(project, "a")),)]
+        assert started["c"] == started["z_viewed"] == started["z_table"] == 2 and started["other"] == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import JournalEntry
-from dbt.adapters.silt.records.known_runs import find_run, known_runs, similar_run
+from dbt.adapters.silt.records.known_runs import KnownRun, find_run, known_runs, similar_run
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import TableHistory, histories, runs
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
@@ -90,10 +91,7 @@ def roll_back_run(catalog: Catalog, request: RollbackRequest, records: ProjectRe
     scope, settings = scope_of(run_id), request.settings()
     findings = rollback_plan.find(catalog, searched, scope)
     if not (findings.known or findings.problems or any(each.of_run(run_id) for each in found)):
-        raise errors.RunNotFoundError(
-            f"no table of this warehouse has a commit of a run `{run_id}`",
-            remedy=similar_run(run_id, known_runs(runs(found), records)),
-        )
+        raise _not_found_error(catalog, run_id, known_runs(runs(found), records))
     if request.dry_run:
         rollback.check(findings, settings)
         done = rollback.planned(findings, settings)
@@ -144,6 +142,21 @@ def author(commit: Commit) -> str:
     run_id = _run_id(facts)
     node = f" ({facts.node_id})" if facts.node_id else ""
     return f"run {run_id}{node}" if run_id else f"{engine}{node}"
+
+
+def _not_found_error(catalog: Catalog, run_id: str, known: Sequence[KnownRun]) -> errors.RunNotFoundError:
+    """Returns the error for a run that has changed no table; a run that is not published is dropped otherwise."""
+    unpublished = (each for database in catalog.databases() for each in catalog.run_branches(database).all())
+    if any(each.run_id == run_id for each in unpublished):
+        return errors.RunNotFoundError(
+            f"no change of the run `{run_id}` is published, so there is nothing to roll back",
+            remedy="To correct the run, correct the source or the code and run the same command again; to drop its "
+            f"changes: silt drop-run {shlex.quote(run_id)}",
+        )
+    others = [each for each in known if each.run_id != run_id]
+    return errors.RunNotFoundError(
+        f"no table of this warehouse has a commit of a run `{run_id}`", remedy=similar_run(run_id, others)
+    )
 
 
 def _not_found(found: Sequence[TableHistory], run_id: str, journal: Iterable[JournalEntry]) -> tuple[str, ...]:

@@ -8,23 +8,18 @@ logs say so, other inputs if their fingerprints differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
-from dbt.adapters.silt.engine.catalog.names import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.publication_marks import publication_of
-from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.reuse.present import definition, relation
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.records.units import AGAIN, REFRESHED, Unit, is_full_refresh, is_statement_of, run_id_of
+from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.sql import tokens
@@ -91,25 +86,12 @@ class Rerun:
 
     def _reasons(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog, earlier: EarlierCommit) -> tuple[str, ...]:
         """Returns later changes, if the node is upstream of a failure, or of an input that this run has repeated."""
-        changed = changed_inputs(self.catalog, log, earlier.commit, str(model.get("compiled_code") or ""))
+        changed = changed_inputs(self.catalog, log.name, earlier.commit.info, str(model.get("compiled_code") or ""))
         is_led_to = model["unique_id"] in self.upstream
         if not is_led_to and not any(each.log and _is_done_again(each.log, unit.run_id) for each in changed):
             return ()
         code = ("its code or configs changed",) if _code_changed(unit, model, earlier) else ()
         return (*code, *(each.text for each in changed))
-
-
-@dataclass(frozen=True)
-class _ChangedInput:
-    """An input that has changed since the commit read it.
-
-    Attributes:
-        text: the change, as it is printed.
-        log: the table's log, if it is a table.
-    """
-
-    text: str
-    log: DeltaLog | None = None
 
 
 def usual_decision(unit: Unit, recorded: int) -> Decision:
@@ -182,71 +164,3 @@ def _has_own_statements(unit: Unit, model: Mapping[str, Any], snapshot: Snapshot
 def _is_done_again(log: DeltaLog, run_id: str) -> bool:
     transactions = log.snapshot().transactions.items()
     return any(each.version > REFRESHED and run_id_of(app_id) == run_id for app_id, each in transactions)
-
-
-def changed_inputs(catalog: Catalog, own: DeltaLog, commit: Commit, code: str) -> list[_ChangedInput]:
-    """Returns the inputs of a commit that have changed since; an input whose state is unknown counts as changed.
-
-    Args:
-        own: the log that contains the commit: its table is not an input.
-        code: the statement's current code. Only files that the log names are listed, because a log may name files
-            anywhere.
-    """
-    info = commit.info
-    versions = {name: each for name, each in (info.read_versions or {}).items() if name != own.name}
-    tables = (_changed_table(catalog, name, each, info) for name, each in versions.items())
-    return [*filter(None, tables), *_definitions(catalog, info), *_files(catalog, info, code)]
-
-
-def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader: CommitInfo) -> _ChangedInput | None:
-    read = max(versions, default=0)
-    found = relation(name)
-    entry = None if found is None else catalog.find(found)
-    if entry is None or entry.kind is not RelationKind.TABLE:
-        return _ChangedInput(f"{name} may have changed: it is no longer a table of this warehouse")
-    log = catalog.table(entry.name)
-    newest = _last_change(log, read)
-    if newest is not None and newest.version > read:
-        return _ChangedInput(f"{name} changed (v{read} -> v{newest.version})", log)
-    if newest is None or newest.version < read or _is_later(newest, reader):
-        return _ChangedInput(f"{name} was replaced", log)
-    return None
-
-
-def _is_later(commit: Commit, reader: CommitInfo) -> bool:
-    """Returns whether a commit is later than the commit that has read its version.
-
-    The commits of a publication have the same time.
-    """
-    publication = publication_of(reader)
-    is_same = publication is not None and publication_of(commit.info) == publication
-    return not is_same and commit.timestamp_ms > (reader.timestamp or 0)
-
-
-def _last_change(log: DeltaLog, read: int) -> Commit | None:
-    """Returns the newest commit after version `read` that changed data, or else the newest commit up to `read`.
-
-    Returns None if the log no longer goes back so far.
-    """
-    commits = log.newest_commits()
-    return next((each for each in commits if each.version <= read or each.changes_rows), None)
-
-
-def _definitions(catalog: Catalog, info: CommitInfo) -> Iterator[_ChangedInput]:
-    for name, recorded in _texts(info, "readDefinitions").items():
-        if recorded != definition(catalog, name):
-            yield _ChangedInput(f"{name} has a new definition")
-
-
-def _files(catalog: Catalog, info: CommitInfo, code: str) -> Iterator[_ChangedInput]:
-    for path, recorded in _texts(info, "readFiles").items():
-        if recorded is None or path not in code:
-            yield _ChangedInput(f"the files of {path} may have changed")
-        elif recorded != fingerprint(path, catalog.store_at):
-            yield _ChangedInput(f"the files of {path} changed")
-
-
-def _texts(info: CommitInfo, key: str) -> Mapping[str, object]:
-    """Returns a field of `commitInfo` that maps names to values; empty if it is not such a field."""
-    found = info.extra.get(key)
-    return found if isinstance(found, Mapping) else {}

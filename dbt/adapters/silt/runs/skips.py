@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.records.units import is_full_refresh
 from dbt.adapters.silt.runs.response import SiltResponse
@@ -38,7 +39,7 @@ def skipped(log: DeltaLog, unit: Unit, hidden: Sequence[str] = ()) -> SiltRespon
     response = SiltResponse.of(outcome, unit)
     if hidden:
         response.changed_since = ", ".join(hidden)
-        _warn_of_hidden(str(response), unit, hidden)
+        _warn_of_hidden(str(response), hidden, _remedy(log, unit))
     else:
         _warn(str(response), unit, snapshot.transaction_version(unit.app_id), earlier)
     return response
@@ -57,11 +58,19 @@ def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
     return response
 
 
-def _warn_of_hidden(response: str, unit: Unit, hidden: Sequence[str]) -> None:
+def _warn_of_hidden(response: str, hidden: Sequence[str], remedy: str) -> None:
     logger.warning(
         f"{response}; since then {', '.join(hidden)}, but repeating this model's write may apply rows twice or "
-        f"miss rows. To apply the change, undo the run with `silt rollback {shlex.quote(unit.run_id)}` (with "
-        "`--drop-created` if the run created the table), then type the same command again"
+        f"miss rows. To apply the change, {remedy}"
+    )
+
+
+def _remedy(log: DeltaLog, unit: Unit) -> str:
+    if isinstance(log, BranchLog):
+        return "type the same command again when the run is held: it then builds the model from the published tables"
+    return (
+        f"undo the run with `silt rollback {shlex.quote(unit.run_id)}` (with `--drop-created` if the run created the "
+        "table), then type the same command again"
     )
 
 

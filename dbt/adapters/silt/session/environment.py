@@ -248,7 +248,7 @@ class Environment:
         )
 
 
-_OF_THE_RUN = ("run_id", "resume", "target_type", "publish", "publish_attempts")
+_OF_THE_RUN = ("run_id", "resume", "target_type", "publish", "publish_attempts", "held_inputs")
 """The fields of a profile that affect neither its warehouse nor its session."""
 _environments: dict[str, Environment] = {}
 _environments_lock = threading.Lock()

@@ -24,6 +24,7 @@ from tests.unit.engine.catalog.test_branch_names import (
     NEW_VIEW,
     STORES,
     Dying,
+    append,
     filled,
     opened,
     shown,
@@ -110,13 +111,46 @@ def test_a_process_that_still_works_on_the_branch_can_end_nothing(store: Store) 
         second[0].publish(second[1], second[2])
 
 
-def test_a_session_on_the_branch_prevents_it(store: Store) -> None:
+def test_what_a_session_has_changed_before_it_sees_the_end_is_kept(store: Store) -> None:
     runs, run, branch, inside = begun(opened(store))
     work(inside)
-    opened(store, 1).run_branches("silt").join(RUN.run_id)
-    with pytest.raises(ConcurrentModificationError, match="a session"):
-        runs.begin_again(run, branch, {_KEPT}, runs.later(run))
-    assert shown(opened(store, 2).on_branch("silt", branch)) == AFTER
+    session = opened(store, 1).run_branches("silt").join(RUN.run_id)
+    announce = branch.attempts.announce
+
+    def after_the_session(publication: int | None) -> None:
+        append(opened(store, 1).on_branch("silt", session).table(NEW), "by hand")
+        announce(publication)
+
+    branch.attempts.announce = after_the_session  # type: ignore[method-assign]
+    run, other, _ = runs.begin_again(run, branch, {_KEPT}, runs.later(run))
+    runs.publish(run, other)
+    assert shown(opened(store, 2)) == {**AFTER, "kept": BEFORE["kept"], "new": "table ['by hand', 'new']"}
+    with pytest.raises(ConcurrentModificationError, match="continues on another branch"):
+        session.attempts.check_open()
+
+
+def test_a_table_that_was_only_read_stays_at_its_version_unless_it_is_lost(store: Store) -> None:
+    runs, run, branch, inside = begun(opened(store))
+    for name in (KEPT, DROPPED):
+        inside.table(name).snapshot()
+    for name in (KEPT, DROPPED):
+        append(opened(store, 1).table(name), "theirs")
+    assert set(branch.outdated()) == {_KEPT, ("main", DROPPED.identifier)}
+    run, other, _ = runs.begin_again(run, branch, {_KEPT}, runs.later(run))
+    seen = shown(opened(store, 2).on_branch("silt", other))
+    assert (seen["kept"], seen["dropped"]) == ("table ['old', 'theirs']", "table ['old']")
+    assert set(other.outdated()) == {("main", DROPPED.identifier)}
+
+
+@pytest.mark.parametrize("kind", ["dropped", "replaced"])
+def test_a_table_that_is_no_longer_the_table_that_was_read_is_outdated(store: Store, kind: str) -> None:
+    _, _, branch, inside = begun(opened(store))
+    inside.table(KEPT).snapshot()
+    other = opened(store, 1)
+    other.drop_table(KEPT)
+    if kind == "replaced":
+        other.put_view(view(KEPT, "select 1"))
+    assert branch.outdated() == {_KEPT: f"silt.main.kept was {kind}"}
 
 
 @pytest.mark.parametrize("fate", ["lost", "done", "late"])

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.records.command_result import Ending
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import publication as module
-from dbt.adapters.silt.runs.logical_run.publication import RunPublication
+from dbt.adapters.silt.runs.logical_run.publication import PublicationSettings, RunPublication
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 from tests.unit.engine.catalog.test_branch_names import AFTER, BEFORE, STORES, filled, opened, shown
 from tests.unit.engine.catalog.test_run_branches import work
@@ -79,7 +79,9 @@ class Build:
     ) -> Build:
         selected_resources.set_selected_resources(set(selected))
         typed: Any = TypedCommand(name, folder)
-        found = RunPublication(typed, mode, 3, ("silt", "main"), lambda: catalog, lambda _: None)
+        found = RunPublication(
+            typed, mode, PublicationSettings(3, True), ("silt", "main"), lambda: catalog, lambda _: None
+        )
         found.begin()
         return cls(found, folder, name)
 

@@ -87,7 +87,7 @@ class BranchAttempts:
         found = self._recorded()
         decisions = [self._register.documents.decision(each) for each in found if each is not None]
         if None in found:
-            end = "was published or dropped"
+            end = "was published or dropped, or continues on another branch"
         elif any(each is not None and each.status is Status.PUBLISHED for each in decisions):
             end = "was published"
         elif None in decisions:
@@ -98,7 +98,7 @@ class BranchAttempts:
             return
         raise errors.ConcurrentModificationError(
             f"the run on whose branch this session works {end}",
-            remedy="Run `reset silt.branch`, or leave the option `branch` out",
+            remedy="Run `reset silt.branch`, or leave the option `branch` out; then set it again if the run continues",
         )
 
     def check_done(self) -> None:

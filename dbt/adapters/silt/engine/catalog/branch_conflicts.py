@@ -1,17 +1,21 @@
-"""Finds the conflicts that a branch would meet if it were published now, and the tables that it has changed."""
+"""Finds the conflicts that a branch would meet if it were published now, its changes, and its outdated tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from typing import TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog.database import BranchNames
+from dbt.adapters.silt.engine.catalog.documents import parse_function, parse_view
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
+from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on
-from dbt.adapters.silt.engine.kernel.publication.documents import Meaning, NameChange
+from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, find_conflicts
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
@@ -25,15 +29,16 @@ Lookups: TypeAlias = dict[tuple[RelationName, bool], Meaning | None]
 
 @dataclass(frozen=True)
 class BranchChange:
-    """A table that a branch has changed.
+    """A relation or function that a branch has changed.
 
     Attributes:
-        infos: the `commitInfo` of its commits on the branch.
-        reads: the tables that these commits have read.
+        infos: the `commitInfo` of its commits on the branch, by their versions; empty if it is not a table.
+        reads: the relations and functions that its commits have read, or on which its definition depends, except those
+            that its definition names.
     """
 
     relation: Relation
-    infos: tuple[CommitInfo, ...]
+    infos: Mapping[int, CommitInfo]
     reads: frozenset[Relation]
 
 
@@ -51,11 +56,56 @@ def changes_of(logs: Iterable[BranchLog]) -> list[BranchChange]:
     """
     found = []
     for log in logs:
-        infos = tuple(each.info for each in commits_on(log))
-        reads = frozenset(relation_of(name) for info in infos for name in info.read_versions or {})
+        infos = {each.version: each.info for each in commits_on(log)}
+        reads = frozenset(relation_of(name) for info in infos.values() for name in _inputs(info))
         if infos:
             found.append(BranchChange(relation_of(log.name), infos, reads))
     return found
+
+
+def definitions_of(meanings: BranchNames, names: Mapping[RelationName, NameChange]) -> list[BranchChange]:
+    """Returns the views and functions that a branch has created or replaced. Raises as `changes_of`."""
+    found = []
+    for name, change in names.items():
+        if change.after is not None and change.after.kind is not Kind.TABLE:
+            parse = parse_function if change.is_function else parse_view
+            inputs = parse(meanings.document(change.after), name).inputs
+            found.append(BranchChange((change.schema, change.name), {}, frozenset(map(relation_of, inputs))))
+    return found
+
+
+def _inputs(info: CommitInfo) -> set[str]:
+    """Returns the names of the relations and functions that a commit has read."""
+    definitions = info.extra.get(DEFINITIONS_KEY)
+    return {*(info.read_versions or {}), *(definitions if isinstance(definitions, Mapping) else ())}
+
+
+def outdated(register: Publications, logs: Sequence[BranchLog]) -> dict[Relation, str]:
+    """Returns the tables whose rows another program has changed, or which it has dropped or replaced, since the branch
+    began with them; each with the change.
+
+    Raises:
+        CorruptLogError, StorageError: if a table cannot be read.
+    """
+    with ThreadPoolExecutor(register.store.files_at_once) as pool:
+        found = list(pool.map(partial(_outdated, register), logs))
+    return {relation_of(log.name): change for log, change in zip(logs, found, strict=True) if change is not None}
+
+
+def _outdated(register: Publications, log: BranchLog) -> str | None:
+    base = log.base()
+    if base is None:
+        return None
+    name = RelationName(*name_parts(log.name))
+    meaning = cast(BranchNames, register.names).meaning(name, is_function=False)
+    if meaning != Meaning(Kind.TABLE, register.location_of(log.main)):
+        return f"{name} was {'dropped' if meaning is None else 'replaced'}"
+    newest = log.main.snapshot()
+    later = list(takewhile(lambda each: each.version > base.version, log.main.newest_commits()))
+    is_whole = len(later) == newest.version - base.version  # older commits may have been cleaned up
+    if is_whole and newest.metadata.id == base.metadata.id and not any(each.changes_rows for each in later):
+        return None
+    return f"{name} changed (v{base.version} -> v{newest.version})"
 
 
 def conflicts(

@@ -25,12 +25,15 @@ from dbt.adapters.silt.engine.catalog.branch_conflicts import (
     changes_of,
     check_lookups,
     conflicts,
+    definitions_of,
+    outdated,
     relation_of,
 )
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.log_end import is_last
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier, name_parts
+from dbt.adapters.silt.engine.catalog.run_nodes import NODES
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     ConcurrentModificationError,
@@ -58,7 +61,7 @@ _logger = logging.getLogger(__name__)
 
 _NAME: Final = ".name.json"
 _SCHEMA: Final = ".schema.json"
-_OF_WORK: Final = (_NAME, _SCHEMA, branch_attempts.JOINED, branch_attempts.COMMAND, branch_attempts.SIGN)
+_OF_WORK: Final = (_NAME, _SCHEMA, NODES, branch_attempts.JOINED, branch_attempts.COMMAND, branch_attempts.SIGN)
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
 
@@ -193,7 +196,7 @@ class Branch:
         Raises:
             SiltError: see `publish`; the branch exists until `discard`.
         """
-        if self._looked_up and (self._names or self.changes()):
+        if self._looked_up and (self._names or changes_of(self._used_logs())):
             check_lookups(self._register, self._looked_up)
         versions = self._published(PublishSettings(txn))
         self._delete()
@@ -254,16 +257,27 @@ class Branch:
             SiltError: if the changes cannot be published for another reason, or the storage failed.
         """
         settings = PublishSettings(None, OF_STATEMENTS)
-        names = {RelationName(database, each.schema, each.name): each for each in self._names.values()}
-        return conflicts(self._register, self._used_logs(), names, settings)
+        return conflicts(self._register, self._used_logs(), self._named(database), settings)
 
-    def changes(self) -> list[BranchChange]:
-        """Returns the tables that the branch has changed.
+    def outdated(self) -> dict[Relation, str]:
+        """Returns the tables that another program has changed since this branch began with them, each with the change.
+
+        Raises:
+            CorruptLogError, StorageError: if a table cannot be read.
+        """
+        return outdated(self._register, self._used_logs())
+
+    def changes(self, database: str) -> list[BranchChange]:
+        """Returns the tables that the branch has changed, and the views and functions that it has created or replaced.
+
+        Args:
+            database: the name of the database.
 
         Raises:
             CorruptLogError, StorageError: if the branch cannot be read.
         """
-        return changes_of(self._used_logs())
+        meanings = cast(BranchNames, self._register.names)
+        return [*changes_of(self._used_logs()), *definitions_of(meanings, self._named(database))]
 
     def changed_names(self, database: str) -> list[RelationName]:
         """Returns the names of the relations that the branch has created, replaced or dropped.
@@ -271,28 +285,35 @@ class Branch:
         Args:
             database: the name of the database.
         """
-        return [RelationName(database, each.schema, each.name) for each in self._names.values() if not each.is_function]
+        return [name for name, each in self._named(database).items() if not each.is_function]
+
+    def _named(self, database: str) -> dict[RelationName, NameChange]:
+        return {RelationName(database, each.schema, each.name): each for each in self._names.values()}
 
     def without(self, lost: Collection[Relation]) -> Branch:
         """Begins another branch with the changes of this branch, except the changes of some relations.
 
-        Tables that this branch has only read are not on the other branch, which reads their newest versions.
+        It also reads the tables that this branch has only read at the same versions, except those relations, which it
+        reads at their newest versions.
 
         Raises:
             CorruptLogError, StorageError: if the storage failed; the other branch is then never used.
         """
         other = Branch(self._register)
-        for log in self._used_logs():
-            if relation_of(log.name) not in lost and commits_on(log):
-                other._continue(self, log)
-        for change in self._names.values():
-            if (change.schema, change.name) not in lost:
-                other.change(change)
-        for schema, cascade in self._dropped_schemas.items():
-            if not any(lost_schema == schema for lost_schema, _ in lost):
-                other.drop_schema(schema, cascade)
-        other._superseded = list(self._superseded)
+        other._take_over(self, lost)
         return other
+
+    def _take_over(self, earlier: Branch, lost: Collection[Relation]) -> None:
+        for log in earlier._used_logs():
+            if relation_of(log.name) not in lost and (log.base() is not None or commits_on(log)):
+                self._continue(earlier, log)
+        for change in earlier._names.values():
+            if (change.schema, change.name) not in lost:
+                self.change(change)
+        for schema, cascade in earlier._dropped_schemas.items():
+            if not any(lost_schema == schema for lost_schema, _ in lost):
+                self.drop_schema(schema, cascade)
+        self._superseded = list(earlier._superseded)
 
     def _continue(self, earlier: Branch, log: BranchLog) -> None:
         """Continues a table with the commits of another branch."""
@@ -305,7 +326,7 @@ class Branch:
         own.base()
         own.note(log.reads)
 
-    def end(self, lost: Collection[Relation]) -> None:
+    def end(self, lost: Collection[Relation], other: Branch) -> None:
         """Ends a branch that `without` has continued on another; deletes the data files of the relations that are not
         on the other.
 
@@ -314,6 +335,8 @@ class Branch:
             CorruptLogError, StorageError: if its documents cannot be read or written.
         """
         self.attempts.announce(None)
+        if self.attempts.has_sessions():  # each change that a session has made before it sees the end
+            other._take_over(self.reopen(), lost)
         self._delete_files(log for log in self._used_logs() if relation_of(log.name) in lost)
         ended = (each for each in self._names.values() if (each.schema, each.name) in lost)
         self._forget(each.after for each in ended if each.after is not None)

@@ -31,6 +31,8 @@ class View:
         query_columns: the query's own names, in the order of `columns`; empty if they are assigned by position.
         current_database, current_schema: the defaults of unqualified names in the text.
         created_at: milliseconds since 1970-01-01 UTC.
+        inputs: the tables, views and functions that earlier queries of its unit of work have read, by name: its text
+            may depend on them.
     """
 
     name: RelationName
@@ -42,6 +44,7 @@ class View:
     current_schema: str | None = None
     created_at: int | None = None
     query_columns: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -79,6 +82,7 @@ class Function:
         deterministic: the declaration in the function's statement, if any.
         current_database, current_schema: the defaults of unqualified names in the body.
         created_at: milliseconds since 1970-01-01 UTC.
+        inputs: as in `View`.
     """
 
     name: RelationName
@@ -92,6 +96,7 @@ class Function:
     current_database: str | None = None
     current_schema: str | None = None
     created_at: int | None = None
+    inputs: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -183,6 +188,7 @@ def _common(document: View | Function) -> dict[str, Any]:
         "currentDatabase": document.current_database,
         "currentSchema": document.current_schema,
         "createdAt": document.created_at,
+        "inputs": list(document.inputs) or None,
     }
 
 
@@ -193,6 +199,7 @@ def _common_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
         "current_database": text(body, "currentDatabase"),
         "current_schema": text(body, "currentSchema"),
         "created_at": long(body, "createdAt"),
+        "inputs": strings(body, "inputs") or (),
     }
 
 

@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
 from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments, in_progress
+from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes, read_nodes, write_nodes
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
@@ -264,8 +265,29 @@ class RunBranches:
             self._forget(run)
         return versions
 
+    def nodes(self, run: BranchedRun) -> RunNodes:
+        """Returns the nodes of a run; empty if they are not recorded.
+
+        Raises:
+            CorruptLogError, StorageError: if they cannot be read.
+        """
+        return read_nodes(self._store, run.branch)
+
+    def note_nodes(self, run: BranchedRun, nodes: RunNodes) -> None:
+        """Records the nodes of a run.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        write_nodes(self._store, run.branch, nodes)
+
     def begin_again(
-        self, run: BranchedRun, branch: Branch, lost: Collection[Relation], later: LaterStatements
+        self,
+        run: BranchedRun,
+        branch: Branch,
+        lost: Collection[Relation],
+        later: LaterStatements,
+        nodes: RunNodes | None = None,
     ) -> tuple[BranchedRun, Branch, LaterStatements]:
         """Drops the changes of some relations of a run; returns the run with the branch on which it continues, and its
         later statements.
@@ -273,19 +295,20 @@ class RunBranches:
         Another branch gets the other changes, so a process or session that still works on this branch cannot lose a
         change: it gets the error that the branch has ended.
 
+        Args:
+            nodes: the nodes of the run from then on; by default as they are.
+
         Raises:
-            ConcurrentModificationError: if a session works on the branch, or another process has published, continued
-                or dropped the run.
+            ConcurrentModificationError: if another process has published, continued or dropped the run.
             CorruptLogError, StorageError: if the storage failed.
         """
-        if branch.attempts.has_sessions():
-            raise errors.ConcurrentModificationError("a session works on the branch of the run")
         other = branch.without(lost)
         continued = replace(run, branch=other.id, held="")
         self.commands(run).copy_to(other.id)
         copied = self.later(continued)
         later.copy(copied)
-        branch.end(lost)
+        self.note_nodes(continued, self.nodes(run) if nodes is None else nodes)
+        branch.end(lost, other)
         self._store.put(run.path, _text(continued))
         later.forget()
         return continued, other, copied

@@ -206,6 +206,29 @@ class Invocation:
         return self.run.origin is Origin.INVOCATION
 
     @property
+    def failures(self) -> tuple[str, ...]:
+        """The unique ids of the uncorrected failures of earlier commands of this run.
+
+        Raises:
+            InvalidSettingError, StorageError: if the registry cannot be read.
+        """
+        return last_failures((each for each in self._begun() if each.invocation_id != self.id), self.run.run_id)
+
+    def parents(self, unique_id: str) -> Iterable[str]:
+        """Returns the nodes from which a node or test is built."""
+        return self._parents(unique_id)
+
+    def forget_failures(self) -> None:
+        """Notes that everything which earlier failures concern is built again from the beginning."""
+        with self._lock:
+            self._upstream = frozenset()
+
+    @property
+    def continuing_command(self) -> str:
+        """The shell command that continues this run."""
+        return self._entry(self.run.run_id).continuing_command(self._typed.directory)
+
+    @property
     def upstream_of_failures(self) -> frozenset[str]:
         """The uncorrected failures of this run, and all nodes that they are built from.
 
@@ -214,8 +237,7 @@ class Invocation:
         """
         with self._lock:
             if self._upstream is None:
-                others = [each for each in self._begun() if each.invocation_id != self.id]
-                self._upstream = with_upstream(last_failures(others, self.run.run_id), self._parents)
+                self._upstream = with_upstream(self.failures, self._parents)
             return self._upstream
 
     def on_session(self) -> None:

@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RunInProgressError,
     SiltError,
+    UnsupportedStatementError,
 )
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import (
@@ -32,7 +33,6 @@ from dbt.adapters.silt.records.command_result import (
     replace_results,
     results_of_command,
 )
-from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
 from dbt.adapters.silt.runs.logical_run.command_of_run import CommandOfRun
@@ -41,13 +41,18 @@ from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams.run_again import RanNodes
-    from dbt.adapters.silt.engine.catalog import later_statements, run_branches
-    from dbt.adapters.silt.engine.catalog.branch_conflicts import BranchChange, Relation
+    from dbt.adapters.silt.engine.catalog import later_statements, run_branches, run_nodes
+    from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
     from dbt.adapters.silt.engine.catalog.branches import Branch
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.run_commands.commands import Standing
+    from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
+    from dbt.adapters.silt.runs.logical_run import affected
+    from dbt.adapters.silt.runs.logical_run.affected import BranchWork
 else:
+    affected = lazy_module("dbt.adapters.silt.runs.logical_run.affected")
+    run_nodes = lazy_module("dbt.adapters.silt.engine.catalog.run_nodes")
     later_statements = lazy_module("dbt.adapters.silt.engine.catalog.later_statements")
     run_branches = lazy_module("dbt.adapters.silt.engine.catalog.run_branches")
 
@@ -59,13 +64,26 @@ _DECISIONS: Final = 5
 _ON_RUN_HOOKS: Final = "operation."
 
 
+@dataclass(frozen=True)
+class PublicationSettings:
+    """Settings of the profile for commands that are published at their end.
+
+    Attributes:
+        attempts: how often the changes are published at most, if nodes run again after a conflict.
+        newest_inputs: whether a held run that is continued reads the newest rows of its inputs.
+    """
+
+    attempts: int
+    newest_inputs: bool
+
+
 class RunPublication:
     """The branch of a dbt command, and its publication.
 
     Args:
         invocation: the command.
         mode: when its changes become visible.
-        attempts: how often the changes are published at most, if nodes run again after a conflict.
+        settings: further settings of the profile.
         names: the database and schema of the profile; only relations of this database are on the branch.
         catalog: the relations of the warehouse.
         carry_out: runs a statement outside of the branch, after the publication.
@@ -78,7 +96,7 @@ class RunPublication:
         self,
         invocation: Invocation,
         mode: PublishMode,
-        attempts: int,
+        settings: PublicationSettings,
         names: tuple[str, str],
         catalog: Callable[[], Catalog],
         carry_out: Callable[[LaterStatement], None],
@@ -90,7 +108,9 @@ class RunPublication:
         self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
         self._mode = mode
         self._own = CommandOfRun(invocation, tests_count=mode is not PublishMode.AFTER_RUN)
-        self._attempts_left = attempts
+        self._settings = settings
+        self._attempts_left = settings.attempts
+        self._left: frozenset[str] = frozenset()
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
         self._failure: Exception | None = None
@@ -129,6 +149,70 @@ class RunPublication:
         self.later = runs.later(self._run)
         self._on_branch = catalog.on_branch(self._database, self.branch)
 
+    def first(self, ran: RanNodes) -> frozenset[str]:
+        """Opens the branch of this run; if an earlier command of the run was held, drops the changes that a correction
+        makes invalid. Returns the nodes that have to run whole in this command, selected or not.
+
+        Raises:
+            ConcurrentModificationError: if that would drop a change that a session has made on the branch, or another
+                process has published, continued or dropped the run.
+            SiltError: as `begin`.
+        """
+        self.begin()
+        if self._run is None or self.branch is None:
+            return frozenset()
+        runs = self._catalog().run_branches(self._database)
+        known = run_nodes.RunNodes() if self._invocation.is_new_run else runs.nodes(self._run)
+        is_alone = bool(self._run.held) and not self._own.documents.at_work()
+        nodes = self._corrected(ran, known, self.branch) if is_alone else known
+        definitions = _definitions(ran)
+        hooks = {each for each in definitions if each.startswith(_ON_RUN_HOOKS)}
+        nodes = nodes.with_new({each: definitions[each] for each in (ran.selected | hooks) & definitions.keys()})
+        if nodes != known:
+            runs.note_nodes(self._run, nodes)
+        owed = nodes.again & ran.of_project - hooks
+        self._left = owed - ran.selected - ran.others
+        return owed - self._left
+
+    def _corrected(self, ran: RanNodes, known: RunNodes, branch: Branch) -> RunNodes:
+        """Drops the changes of a held run that a correction makes invalid; returns the nodes of the run."""
+        assert self._run is not None and self.later is not None
+        work = affected.BranchWork(branch.changes(self._database), ran, known)
+        changed = self._changed(work, branch) if self._settings.newest_inputs else {}
+        failed = {*self._own.standing().failed, *self._invocation.failures}
+        failures = sorted(failed & ran.selected)
+        found = work.affected_by_corrections(changed, failures, self._invocation.parents)
+        nodes = found.nodes & ran.of_project
+        missing = work.impossible(nodes)
+        if missing:
+            names = ", ".join(sorted(each.split(".")[2] for each in missing))
+            logger.warning(
+                f"Nothing is corrected: this command cannot build {names} again. Type the command that has built it, "
+                f"with the run id {self._run.run_id}"
+            )
+            return known
+        self._invocation.forget_failures()
+        for reason in found.reasons:
+            logger.info(f"Corrected: {reason}")
+        known = known.begun_again(found.nodes, _definitions(ran))
+        if found.relations:
+            self._continue(found.relations, branch, known)
+            logger.info(f"Built again: {found}")
+        return known
+
+    def _changed(self, work: BranchWork, branch: Branch) -> Mapping[Relation, str]:
+        """Returns the inputs of the run that other programs have changed since it read them."""
+        return {**work.changed_inputs(self._catalog()), **branch.outdated()}
+
+    def _continue(self, lost: frozenset[Relation], branch: Branch, nodes: RunNodes) -> None:
+        """Continues the run on another branch, without the changes of some relations."""
+        assert self._run is not None and self.later is not None
+        catalog = self._catalog()
+        runs = catalog.run_branches(self._database)
+        self._run, self.branch, self.later = runs.begin_again(self._run, branch, lost, self.later, nodes)
+        self._own.documents.move_to(self._run.branch)
+        self._on_branch = catalog.on_branch(self._database, self.branch)
+
     def again(self, ran: RanNodes) -> frozenset[str]:
         """Returns the nodes that are to run again because their changes conflict with other programs'; empty if the
         command is to end. The changes of these nodes are dropped.
@@ -160,14 +244,15 @@ class RunPublication:
 
     def _again(self, ran: RanNodes, branch: Branch) -> frozenset[str]:
         assert self._run is not None and self.later is not None
-        found = affected_by_conflicts(branch, self._database, ran)
+        conflicts = branch.conflicts(self._database)
+        if not conflicts:
+            return frozenset()
+        known = self._catalog().run_branches(self._database).nodes(self._run)
+        work = affected.BranchWork(branch.changes(self._database), ran, known)
+        found = work.affected_by_conflicts(conflicts, lambda: self._changed(work, branch))
         if found is None:
             return frozenset()
-        catalog = self._catalog()
-        runs = catalog.run_branches(self._database)
-        self._run, self.branch, self.later = runs.begin_again(self._run, branch, found.relations, self.later)
-        self._own.documents.move_to(self._run.branch)
-        self._on_branch = catalog.on_branch(self._database, self.branch)
+        self._continue(found.relations, branch, known.begun_again(found.nodes, _definitions(ran)))
         for reason in found.reasons:
             logger.info(f"Conflict: {reason}")
         logger.info(f"Only these nodes run again, {len(found.nodes)} of {len(ran.selected)}: {found}")
@@ -196,6 +281,12 @@ class RunPublication:
 
     def _decided(self, end: CommandEnd, results: Sequence[Mapping[str, Any]]) -> CommandEnd:
         """Publishes the run if nothing of its commands prevents it, and holds it otherwise."""
+        if self._left:
+            names = ", ".join(sorted(each.split(".")[2] for each in self._left))
+            problem = f"the run must build {names} again, and this command cannot"
+            self._failure = UnsupportedStatementError(problem, remedy="Type the command that has built it")
+            self._hold(problem, self._failure)
+            return CommandEnd(True, Ending.FAILED, str(self._failure), HELD)
         for _ in range(_DECISIONS):
             standing = self._own.standing()
             if standing:
@@ -373,6 +464,8 @@ class RunPublication:
             logger.error(f"Held: {reason}, so no change of the run {run_id} is visible")
         for line in lines:
             logger.error(f"  to be corrected in another command of the run: {line}")
+        same = self._invocation.continuing_command
+        logger.error(f"  correct the source or the code, and run the same command again: {same}")
         logger.error(f"  look at it: silt sql --run {run_id}")
         logger.error(f"  publish it nevertheless: silt publish {run_id}, or drop it: silt drop-run {run_id}")
 
@@ -391,6 +484,11 @@ class RunPublication:
             logger.warning(f"The published versions are not in {RESULTS_FILE}: {error}")
 
 
+def _definitions(ran: RanNodes) -> dict[str, str]:
+    """Returns the definition of each node, test and on-run hook of the project; the definition of a test is empty."""
+    return {**dict.fromkeys(ran.of_project, ""), **ran.definitions()}
+
+
 def _published(versions: Mapping[str, int], results: Sequence[Mapping[str, Any]]) -> str:
     if versions:
         return f"Published at one moment: {_shown(versions)}"
@@ -407,71 +505,3 @@ def _published(versions: Mapping[str, int], results: Sequence[Mapping[str, Any]]
 
 def _shown(versions: Mapping[str, int]) -> str:
     return ", ".join(f"{name}@v{version}" for name, version in sorted(versions.items())) or "no table"
-
-
-_RUN_WITH_OTHERS: Final = ("operation.", "unit_test.")
-"""On-run hooks run before and after the other nodes, and unit tests before their model, whenever these run."""
-_SHOWN: Final = 20
-
-
-@dataclass(frozen=True)
-class Affected:
-    """The changes of a run that conflicts make invalid.
-
-    Attributes:
-        reasons: the conflicts.
-        relations: the tables and names whose changes are invalid.
-        nodes: the unique ids of the nodes and tests that have made these changes or depend on them.
-    """
-
-    reasons: Sequence[str]
-    relations: frozenset[Relation]
-    nodes: frozenset[str]
-
-    def __str__(self) -> str:
-        names = sorted(each.split(".")[2] for each in self.nodes)
-        return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-
-
-def affected_by_conflicts(branch: Branch, database: str, ran: RanNodes) -> Affected | None:
-    """Returns the changes that the conflicts of a branch make invalid; empty without a conflict, or if the command
-    cannot run all nodes again that have made them.
-
-    Args:
-        database: the database of the branch.
-        ran: the nodes of the command.
-
-    Raises:
-        SiltError: if the branch cannot be published for another reason, or the storage failed.
-    """
-    conflicts = branch.conflicts(database)
-    if not conflicts:
-        return None
-    found = _affected(conflicts, branch.changes(), ran)
-    return found if found.nodes and found.nodes <= ran.selected else None
-
-
-def _affected(conflicts: Mapping[Relation, str], changes: Sequence[BranchChange], ran: RanNodes) -> Affected:
-    """Returns the changes that conflicts make invalid.
-
-    A relation is invalid if it conflicts, if a node that is to run again has changed it, or if a statement that has
-    changed it has read an invalid table. A node runs again if it has changed an invalid relation, or is built from a
-    node that runs again.
-    """
-    writers = {each.relation: _writers(each) for each in changes}
-    lost = set(conflicts)
-    again = {ran.relations[each] for each in conflicts if each in ran.relations}
-    while True:
-        again |= {node for relation in lost for node in writers.get(relation, ())}
-        again |= ran.with_descendants(again)
-        more = {each.relation for each in changes if writers[each.relation] & again or each.reads & lost}
-        if more <= lost:
-            break
-        lost |= more
-    nodes = frozenset(each for each in again if not each.startswith(_RUN_WITH_OTHERS))
-    return Affected(list(conflicts.values()), frozenset(lost), nodes)
-
-
-def _writers(change: BranchChange) -> frozenset[str]:
-    facts = (CommitFacts.of_info(each) for each in change.infos)
-    return frozenset(each.node_id for each in facts if each is not None and each.node_id is not None)

@@ -27,7 +27,7 @@ from dbt.adapters.silt.records.command_result import (
     results_of_command,
 )
 from dbt.adapters.silt.records.journal import CommitJournal
-from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry, last_build
+from dbt.adapters.silt.records.run_registry import HELD, RunEntry, RunRegistry, last_build
 
 logger = AdapterLogger("Silt")
 
@@ -79,7 +79,8 @@ class RecordedEnd:
             self.registry.end(entry.invocation_id, finished=False, result=result)
 
     def name_next_step(self, invocation_id: str, run_id: str, parents: Callable[[str], Iterable[str]]) -> None:
-        """Logs last which command to type if a test failed on a node that this command has not built.
+        """Logs last which command to type if a test failed on a node that this command has not built, unless the run is
+        held: the lines about that name the next step.
 
         Args:
             parents: gives the unique ids that a test is built from.
@@ -87,7 +88,8 @@ class RecordedEnd:
         with contextlib.suppress(SiltError, OSError, ValueError):  # `record` has warned of unreadable files
             results = results_of_command(self.target_path, invocation_id)
             build = last_build(self.registry.entries(), run_id)
-            line = None if build is None else _next_step(results, parents, build, self.directory)
+            is_held = self.end.publication == HELD
+            line = None if build is None or is_held else _next_step(results, parents, build, self.directory)
             if line is not None:
                 logger.info(line)
 

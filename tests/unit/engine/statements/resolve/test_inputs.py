@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.kernel.log.history import Commit
-from dbt.adapters.silt.runs.done_again import changed_inputs
+from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 from tests.unit.engine.house import House
 
 NO_TABLE = "silt.main.raw may have changed: it is no longer a table of this warehouse"
@@ -20,7 +20,7 @@ def commit(house: House, table: str = "t") -> Commit:
 
 def changed(house: House, code: str = "") -> list[str]:
     log = house.log("t")
-    return [each.text for each in changed_inputs(house.warehouse.catalog, log, commit(house), code)]
+    return [each.text for each in changed_inputs(house.warehouse.catalog, log.name, commit(house).info, code)]
 
 
 @pytest.mark.parametrize(

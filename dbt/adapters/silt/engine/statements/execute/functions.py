@@ -30,7 +30,7 @@ def _create_function(context: Context, statement: ast.CreateFunction) -> Result:
     name = context.namespace.writable(statement.name)
     if name is None:
         return pass_to_spark(context, statement)
-    function = _function(context, name, statement)
+    function = replace(_function(context, name, statement), inputs=context.resolver.earlier_inputs.names)
     try:
         if statement.mode is not CreateMode.CREATE_OR_REPLACE and context.catalog.has_function(name):
             raise RelationExistsError("the function already exists", table=str(name), remedy=_EXISTS_REMEDY)

@@ -28,10 +28,11 @@ def _create_view(context: Context, statement: ast.CreateView) -> Result:
     if if_absent and context.catalog.find(name) is not None:
         context.catalog.note_lookup(name)
         return _NOTHING
+    inputs = context.resolver.earlier_inputs.names
     found = _checked_columns(context, name, statement)
     try:
         context.catalog.put_view(
-            _view(context, name, statement, found),
+            replace(_view(context, name, statement, found), inputs=inputs),
             replace=statement.mode is CreateMode.CREATE_OR_REPLACE,
             replace_table=context.settings.replace_tables,
         )
@@ -46,10 +47,11 @@ def _alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result
     name = context.namespace.writable(statement.name)
     if name is None:
         return pass_with_query(context, statement, statement.query)
-    view = context.catalog.view(name)
+    view, inputs = context.catalog.view(name), context.resolver.earlier_inputs.names
     _check_columns(str(name), (), _columns_of(context, name, statement.query))
     changed = replace(
         view,
+        inputs=inputs,
         text=context.kept(statement.query),
         columns=(),
         query_columns=(),

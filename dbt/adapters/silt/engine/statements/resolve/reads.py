@@ -52,6 +52,11 @@ class Inputs:
             {**earlier.metadata, **self.metadata},
         )
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tables, views and functions, sorted."""
+        return tuple(sorted({*self.versions, *self.definitions}))
+
     def commit_info(self) -> dict[str, Json]:
         """Returns the fields of `commitInfo` for inputs without versions: fingerprints of definitions and files."""
         files: dict[str, Json] = dict(self.fingerprints())

@@ -258,7 +258,12 @@ class Resolver:
         sources = (source for node in expanded for source in node.file_sources())
         files = {source.path: source for source in sources}
         own = Inputs(versions_of(reads), definitions, files, metadata_of(reads))
-        return own if self.read_history is None else own.and_earlier(self.read_history.inputs)
+        return own.and_earlier(self.earlier_inputs)
+
+    @property
+    def earlier_inputs(self) -> Inputs:
+        """The inputs of earlier queries of the same unit."""
+        return Inputs() if self.read_history is None else self.read_history.inputs
 
     def _renderer(self, cut: Mapping[DeltaLog, Snapshot], reads: list[Read]) -> Renderer:
         catalog = self.namespace.catalog
