@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -79,7 +80,8 @@ class TestOneRunInSeveralCommands(SeveralCommands):
         assert "Held: 1 test failed, so no change of the run day1 is visible" in output
         _, output = run_dbt_and_capture(["build", "-s", "b", *with_id("day1")])
         assert "Held: 1 test failed, so no change of the run day1 is visible" in output
-        assert "in another command of the run: `dbt build -s a" in output and "failed: not_null_a_k" in output
+        assert "to be corrected in another command of the run: " in output
+        assert "build -s a" in output and "failed: not_null_a_k" in output
         assert "silt publish day1" in output and shown(project) == {}
 
     def test_the_corrected_command_publishes_the_work_of_both(self, project: Any) -> None:
@@ -176,3 +178,72 @@ class TestTwoProcesses(SeveralCommands):
         assert main(["publish", "day1", "--if-passed", *place]) == 1
         run_dbt(["build", "--exclude", "b", *with_id("day1", bad=2)])
         assert set(shown(project)) == {"a", "b", "c"}
+
+
+class TestACommandThatEndsOutsideOfItsNodes(SeveralCommands):
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        raising = (
+            "{% if var('stale', false) and execute %}{{ exceptions.raise_compiler_error('not fresh') }}{% endif %}"
+        )
+        return {"on-run-end": raising}
+
+    def test_it_is_held_with_its_lines_and_has_succeeded_when_it_is_published(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        assert not dbtRunner().invoke(["build", "-s", "b", *with_id("day1", stale=True), *place]).success
+        output = capsys.readouterr().out
+        assert "Held: the command ended with an error" in output and "not fresh" in output
+        assert "silt sql --run day1" in output and "silt publish day1" in output and shown(project) == {}
+        assert runs_json(project, capsys)[0]["result"] == "held"
+        assert silt(project, "publish", "day1", "--if-passed") == 1
+        assert silt(project, "publish", "day1") == 0
+        assert shown(project) == {"b": 0}
+        assert runs_json(project, capsys)[0]["result"] == "succeeded"
+        assert silt(project, "runs", "--last", "--check") == 0
+
+    def test_a_command_without_the_error_publishes_it(self, project: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+        assert not dbtRunner().invoke(["build", "-s", "a", *with_id("day2", stale=True), *place]).success
+        run_dbt(["build", "-s", "a", *with_id("day2")])
+        assert "a" in shown(project)
+        assert runs_json(project, capsys)[0]["result"] == "succeeded"
+
+    def test_a_corrected_test_with_other_variables_is_no_failure(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run_dbt(["build", "-s", "a", *with_id("day3", value=NULL)], expect_pass=False)
+        [first] = runs_json(project, capsys, "--last")
+        assert (first["result"], first["failed"]) == ("held", ["not_null_a_k"])
+        run_dbt(["build", "-s", "a", *with_id("day3", value=7)])
+        [last] = runs_json(project, capsys, "--last", "--check")
+        assert (last["result"], last["failed"], last["counts"]["error"]) == ("succeeded", [], 0)
+
+
+class TestRandomCommands(SeveralCommands):
+    def test_nothing_is_visible_while_a_failure_or_an_unfinished_node_stands(self, project: Any) -> None:
+        chance = random.Random(7)
+        tested = {"a": ["a", "not_null_a_k"], "b": ["b"], "c": ["c"]}
+        for day in range(2):
+            before, last = shown(project), dict[str, str]()
+            while not last or set(last.values()) != {"success"}:
+                chosen = [each for each in tested if chance.random() < 0.6] or ["a"]
+                fails = chance.random() < 0.5
+                results = run(project, f"day{day}", chosen, NULL if fails else day + 10)
+                last.update({name: how for name, how in results.items() if how != "skipped" or name not in last})
+                if set(last.values()) != {"success"}:
+                    assert shown(project) == before, (chosen, fails, last)
+            built = {name for name in last if name in tested}
+            assert {name for name, version in shown(project).items() if before.get(name) != version} <= built
+            assert built <= set(shown(project)), "the last command has published the run"
+
+
+def run(project: Any, run_id: str, chosen: list[str], value: object) -> dict[str, str]:
+    """Builds nodes; returns the status of each node and test."""
+    place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
+    given = with_id(run_id, value=value, silt_publish="after_tests")
+    result = dbtRunner().invoke(["build", "-s", *chosen, *given, *place]).result
+    assert result is not None and not isinstance(result, bool)
+    outcomes = {each.node.name: str(each.status) for each in result}  # type: ignore[union-attr]
+    return {name: "success" if how in ("success", "pass") else how for name, how in outcomes.items()}

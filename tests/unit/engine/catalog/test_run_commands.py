@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -43,9 +42,11 @@ class Command:
     inside: Catalog
 
     @classmethod
-    def begin(cls, catalog: Catalog, name: str, *selected: str) -> Command:
+    def begin(
+        cls, catalog: Catalog, name: str, *selected: str, entered: list[CommandDocuments] | None = None
+    ) -> Command:
         runs = catalog.run_branches("silt")
-        entered: list[CommandDocuments] = []
+        entered = [] if entered is None else entered
 
         def enter(documents: CommandDocuments) -> None:
             entered.append(documents)
@@ -68,13 +69,11 @@ class Command:
                 return True
         raise AssertionError("the command does not end")
 
-    def be_killed(self) -> None:
-        """Ends the process: the system releases its lock, and its file remains."""
-        lock = self.documents._lock
-        assert lock is not None and lock._descriptor is not None
-        self.documents._stop()
-        os.close(lock._descriptor)
-        lock._descriptor = None
+
+def end_process(documents: CommandDocuments) -> None:
+    """Kills the process of a command: the system releases its lock, and its file remains."""
+    documents._stop()
+    documents._release(keeps_file=True)
 
 
 def test_a_failed_test_holds_what_a_later_command_builds(store: Store) -> None:
@@ -108,7 +107,7 @@ def test_a_pass_at_the_same_time_as_a_failure_does_not_correct_it(store: Store) 
 
 def test_the_nodes_of_a_killed_command_must_run_in_a_later_command(store: Store) -> None:
     killed = Command.begin(opened(store), "killed", A, B)
-    killed.be_killed()
+    end_process(killed.documents)
     second = Command.begin(opened(store, 1), "second", A)
     assert not second.end({A})
     assert "was killed" in second.documents.standing().reason
@@ -214,20 +213,20 @@ def test_a_command_killed_at_any_write_shows_nothing_while_a_failure_stands(
         store = filled(make)
         assert not Command.begin(opened(store), "first", A, TEST_A).end({A}, {TEST_A})
         dying, over = Dying(store, writes, fate), False
+        entered: list[CommandDocuments] = []
         with contextlib.suppress(Killed):
-            second = Command.begin(opened(dying, 1), "second", B)
+            second = Command.begin(opened(dying, 1), "second", B, entered=entered)
             work(second.inside)
             assert not second.end({B})
             over = True
+        for documents in entered:
+            end_process(documents)
         dying.arrive()
         assert shown(opened(store, 2, later_ms=60_000)) == BEFORE
-        third = Command.begin(opened(store, 3, later_ms=PATIENCE_MS * 2), "third", A, B, TEST_A)
+        third = Command.begin(opened(store, 3, later_ms=60_000), "third", A, B, TEST_A)
         work(third.inside)
-        for each in (*([] if over else [second] if "second" in locals() else []),):
-            each.documents._stop()
-        third.documents.end(CommandResults(frozenset([A, B, TEST_A])))
-        if not third.documents.standing().at_work:
-            assert not third.documents.standing()
+        assert third.end({A, B, TEST_A})
+        assert shown(opened(store, 4, later_ms=60_000)) == AFTER
         if over:
             return
     raise AssertionError("the command does not end")

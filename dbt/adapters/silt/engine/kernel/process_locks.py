@@ -43,12 +43,17 @@ class ProcessLock:
             else:
                 os.close(descriptor)
 
-    def release(self) -> None:
-        """Releases the lock, and deletes its file, if this process holds it."""
+    def release(self, keeps_file: bool = False) -> None:
+        """Releases the lock, and deletes its file, if this process holds it.
+
+        Args:
+            keeps_file: whether the file remains, as if the process had been killed.
+        """
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
+            if not keeps_file:
+                with contextlib.suppress(OSError):
+                    self._path.unlink(missing_ok=True)
             os.close(descriptor)
 
     def is_held(self) -> bool | None:

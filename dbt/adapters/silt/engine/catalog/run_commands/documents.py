@@ -87,13 +87,15 @@ class CommandDocuments:
 
     def end(self, results: CommandResults) -> None:
         """Records the results of the command of this process. Raises as `all`; the command then counts as killed."""
+        is_recorded = False
         try:
             self._stop()
             if self.own is not None:
                 self._put(replace(self.own, results=results))
+                is_recorded = True
                 self._store.delete(self._path(self.own.id, SIGN))
         finally:
-            self._release()
+            self._release(keeps_file=not is_recorded)
 
     def leave(self) -> None:
         """Deletes the document of the command of this process, whose branch has ended. Raises as `all`."""
@@ -198,9 +200,9 @@ class CommandDocuments:
             self._signs.join()
             self._signs = None
 
-    def _release(self) -> None:
+    def _release(self, keeps_file: bool = False) -> None:
         if self._lock is not None:
-            self._lock.release()
+            self._lock.release(keeps_file)
             self._lock = None
 
     def _put(self, command: RunCommand) -> None:
