@@ -23,7 +23,7 @@ CAPABILITIES: Final = {
     "branches": r"branch",
     "rollback": r"rollback|rolled back",
     "hooks": r"hook",
-    "overrides": r"macro (generate_alias_name|persist_docs|ref)",
+    "overrides": r"generate_alias_name|macro persist_docs|replacing|overrid|macros",
     "python": r"def model\(|\.py\"|python",
     "snapshots": r"snapshot",
     "seeds": r"seed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +11,14 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.cloud.servers import ObjectServer
+from tests.files import write_files
 from tests.functional.runs.test_publishing import Publishing, rows, silt, with_id
 
 CONFIG = "{{ config(materialized='%s', reuse='unchanged') }} "
 READ = "select id from {{ source('raw', 'raw_orders') }}"
 PERSIST_DOCS = """
 {% macro persist_docs(relation, model, for_relation=true, for_columns=true) %}
-  {% if var('begins', false) %}{% do run_query('begin') %}{% endif %}
+  {% do run_query('begin') %}
   {{ return(adapter.dispatch('persist_docs', 'dbt')(relation, model, for_relation, for_columns)) }}
 {% endmacro %}
 """
@@ -36,10 +38,6 @@ class TestTransactionsBesideRuns(Publishing):
     @pytest.fixture(scope="class")
     def seeds(self) -> dict[str, str]:
         return {}
-
-    @pytest.fixture(scope="class")
-    def macros(self) -> dict[str, str]:
-        return {"persist_docs.sql": PERSIST_DOCS}
 
     @pytest.fixture(scope="class")
     def tests(self) -> dict[str, str]:
@@ -120,7 +118,8 @@ class TestTransactionsBesideRuns(Publishing):
         assert (rows(project, "copied"), rows(project, "counted")) == ([(1,), (2,), (3,)], [(3,)])
 
     def test_a_macro_that_overrides_one_of_dbts_cannot_begin_a_transaction(self, project: Any) -> None:
-        results = run_dbt(["run", "--full-refresh", *with_id("begins", begins=True)], expect_pass=False)
+        write_files(Path(project.project_root, "macros"), {"persist_docs.sql": PERSIST_DOCS})
+        results = run_dbt(["run", "--full-refresh", *with_id("begins")], expect_pass=False)
         assert all("units of work" in str(each.message) for each in results)
 
 
