@@ -61,6 +61,7 @@ class Generator:
         most: the highest number of models and snapshots.
         kinds, strategies, roots: those that it draws from.
         reuses: how likely a model without hooks that leave notes is reused.
+        publishes: whether commands may be published at their end, if it is not drawn.
     """
 
     seed: int
@@ -74,13 +75,14 @@ class Generator:
     nodes: dict[str, Node] = field(init=False, default_factory=dict)
     rows: dict[str, tuple[Row, ...]] = field(init=False, default_factory=dict)
     now: datetime = field(init=False, default=BEGIN)
-    publishes: bool = field(init=False, default=False)
+    publishes: bool | None = None
     filters: bool = field(init=False, default=False)
     by_variable: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.publishes = self._likely(0.25)
+        drawn = self._likely(0.25)
+        self.publishes = drawn if self.publishes is None else self.publishes
         self.filters = self._likely(0.25)
         self.by_variable = self._likely(0.5)
 

@@ -107,15 +107,14 @@ class Oracle:
         }
 
     def _note_failures(self, step: Step, ends: Mapping[str, str], tested_again: set[str]) -> None:
-        """Notes the nodes and the tests of the run that have failed without a later success."""
+        """Notes the nodes and the tests of the run that have failed, or have not run, without a later success."""
         standing = self._standing[step.run_id]
         for name, end in ends.items():
-            if end == SKIPPED:
-                continue
+            has_run = end in (SUCCESS, _TESTS_FAILED)
             if name not in tested_again:
-                (standing.discard if end in (SUCCESS, _TESTS_FAILED) else standing.add)(name)
-            if step.verb == "build" and end in (SUCCESS, _TESTS_FAILED):
-                (standing.add if end == _TESTS_FAILED else standing.discard)(f"tests of {name}")
+                (standing.discard if has_run else standing.add)(name)
+            if step.verb == "build" and self.nodes[name].tests:
+                (standing.discard if end == SUCCESS else standing.add)(f"tests of {name}")
 
     def _retried(self) -> tuple[Step, set[str]]:
         """The command before, for the nodes that did not succeed; and the nodes whose tests alone failed."""
