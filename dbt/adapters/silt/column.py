@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -19,6 +20,8 @@ else:
     types = lazy_module("pyspark.sql.types")
 
 _LARGEST_BIGINT = 2**63 - 1
+_PRECISION = re.compile(r"\s*(?P<name>timestamp\w*|datetime)\s*\(\s*\d\s*\)(?P<zone>[\w\s]*)", re.IGNORECASE)
+"""A time with a number of digits of its seconds, of which Spark always keeps six."""
 
 
 @dataclass
@@ -39,13 +42,16 @@ class SiltColumn(SparkColumn):
         **dict.fromkeys(("INT2", "INT16"), "smallint"),
         **dict.fromkeys(("INT4", "INT32"), "int"),
         **dict.fromkeys(("INT8", "INT64"), "bigint"),
+        **dict.fromkeys(("UINTEGER", "UINT32"), "bigint"),
+        **dict.fromkeys(("UBIGINT", "UINT64"), "decimal(20,0)"),
+        "HUGEINT": "decimal(38,0)",
         "FLOAT4": "float",
         **dict.fromkeys(("FLOAT8", "FLOAT64", "DOUBLE PRECISION"), "double"),
         "NUMBER": "decimal(38,0)",
         **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_TZ", "TIMESTAMP WITH TIME ZONE"), "timestamp"),
         **dict.fromkeys(("DATETIME", "TIMESTAMP WITHOUT TIME ZONE"), "timestamp_ntz"),
     }
-    """Names of types in other databases that Spark has not: for seeds, and for contracts with dbt's `alias_types`."""
+    """Types of other databases that Spark has not: for seeds, sources, and contracts with dbt's `alias_types`."""
 
     SIZED_LABELS: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("CHARACTER VARYING", "NVARCHAR"), "varchar"),
@@ -65,8 +71,10 @@ class SiltColumn(SparkColumn):
         """Returns Spark's name of the type, with the size if Spark's type has a size."""
         name, parenthesis, size = dtype.partition("(")
         label = " ".join(name.upper().split())
-        if not parenthesis:
-            return cls.TYPE_LABELS.get(label, dtype)
+        zone = _PRECISION.fullmatch(dtype)
+        if not parenthesis or zone is not None:
+            label = label if zone is None else " ".join(f"{zone['name']} {zone['zone']}".upper().split())
+            return cls.TYPE_LABELS.get(label, dtype if zone is None else zone["name"].lower())
         sized = cls.SIZED_LABELS.get(label)
         if sized is None:
             return cls.TYPE_LABELS.get(label, dtype)

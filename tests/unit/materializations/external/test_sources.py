@@ -63,6 +63,26 @@ def test_options_and_declared_types_are_part_of_the_sql() -> None:
     assert "schema => '`id` int, `b` date'" in nameless.text
 
 
+def test_names_of_types_are_translated_as_those_of_seeds() -> None:
+    columns = {"a": "varchar", "b": "character varying(9)", "c": "int8", "d": "timestamp(6) without time zone"}
+    found = external_of(source({"external_location": "/x.csv"}, columns=columns), "/p")
+    assert found is not None
+    assert "schemaHints => '`a` string, `b` varchar(9), `c` bigint, `d` timestamp_ntz'" in found.text
+
+
+def test_declared_types_of_parquet_files_only_widen_the_types_in_the_files() -> None:
+    columns = {"a": "varchar", "b": "numeric(13,2)", "c": "int8", "d": "boolean", "e": "double precision"}
+    found = external_of(source({"external_location": "/x.parquet"}, columns=columns), "/p")
+    assert found is not None
+    assert found.text.startswith(
+        "read_files('/x.parquet', format => 'parquet', widenTo => '`b` numeric(13,2), `c` bigint, `e` double' /*"
+    )
+    for options in ({"widenTo": "b decimal(20,2)"}, {"schemaHints": "b decimal(20,2)"}, {"schema": "b int"}):
+        own = external_of(source({"external_location": "/x.parquet", "options": options}, columns=columns), "/p")
+        assert own is not None
+        assert "numeric(13,2)" not in own.text
+
+
 @pytest.mark.parametrize(
     ("guessed", "options", "columns"),
     [

@@ -10,6 +10,10 @@ a third commits. They share only pickled values.
 
 from __future__ import annotations
 
+import sys
+from typing import ClassVar
+from weakref import WeakSet
+
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import datasource as api
@@ -32,8 +36,13 @@ from dbt.adapters.silt.engine.datasource.reader import (
 from dbt.adapters.silt.engine.datasource.stream_reader import StreamReader, check
 from dbt.adapters.silt.engine.datasource.write_plan import Asked
 from dbt.adapters.silt.engine.datasource.writers import StreamWriter, TableWriter
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, changed_files
+
+_PROBE = "__silt_probe"
+"""The option of a read that only finds out whether Spark's Python can load this module."""
+_WRONG_PYTHON = ("No module named", "PYTHON_VERSION_MISMATCH", "Cannot run program")
 
 
 class DataSource(api.DataSource):
@@ -44,6 +53,7 @@ class DataSource(api.DataSource):
     """
 
     pinned: int | None = None
+    _working: ClassVar[WeakSet[SparkSession]] = WeakSet()
 
     @classmethod
     def name(cls) -> str:
@@ -51,7 +61,11 @@ class DataSource(api.DataSource):
 
     @classmethod
     def register(cls, spark: SparkSession) -> None:
-        """Registers `format("silt")` in a session; does nothing if it is registered."""
+        """Registers `format("silt")` in a session; does nothing if it is registered.
+
+        Raises:
+            InvalidSettingError: if the Python that Spark starts is not one in which this package is installed.
+        """
         # Spark looks the name up in the active session; this call makes `spark` the active session.
         spark.createDataFrame([], "made long")
         try:
@@ -59,12 +73,17 @@ class DataSource(api.DataSource):
         except PySparkException as error:
             if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
                 raise
+        if spark not in cls._working:
+            _check_python(spark)
+            cls._working.add(spark)
 
     def schema(self) -> StructType:
         """Returns the columns of the table.
 
         The change feed adds `_change_type`, `_commit_version` and `_commit_timestamp`.
         """
+        if _PROBE in self.options:
+            return StructType()
         given = Options.of(self.options)
         given.check(*options.READ, *options.STREAM_READ)
         log = given.table.log()
@@ -115,3 +134,22 @@ class DataSource(api.DataSource):
         found = feed_range(log, given, newest)
         files = [file for each in found.changes(log) for file in changed_files(log, each, found.end)]
         return FeedReader(FeedScan.of(found.end, found.end.schema.names), location, files)
+
+
+def _check_python(spark: SparkSession) -> None:
+    """Raises an error unless the Python that Spark starts can load this module.
+
+    Raises:
+        InvalidSettingError: if it has another version, or lacks this package.
+    """
+    try:
+        _ = spark.read.format(DataSource.name()).option(_PROBE, "true").load().schema
+    except PySparkException as error:
+        lines = [line.strip() for line in str(error).splitlines() if any(each in line for each in _WRONG_PYTHON)]
+        if not lines:
+            raise
+        raise InvalidSettingError(
+            f"Spark starts a Python that cannot load the data source ({lines[-1]})",
+            remedy=f"Set the environment variable PYSPARK_PYTHON, which is `python3` by default, to {sys.executable} "
+            "before Spark starts; on a cluster or a Spark Connect server, to a Python with this package",
+        ) from error

@@ -29,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.sql.ast import Query, Statement
 from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS, NEED_A_UNIT
 from dbt.adapters.silt.engine.sql.mistakes import alias_remedy, lateral_remedy
+from dbt.adapters.silt.engine.statements import foreign_files
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.resolve import first_mistake
 
@@ -233,6 +234,8 @@ def mapped_with_tables(namespace: Namespace, statement: Statement | None = None)
 def named(catalog: Catalog, error: Exception) -> Exception:
     """Returns the error about a data file with its table, version and remedy, or any other error unchanged.
 
+    A file that belongs to no table is described as such.
+
     The version is the newest version, if it contains the file.
     """
     if not isinstance(error, TableDamagedError | FilesNotFoundError):
@@ -242,7 +245,7 @@ def named(catalog: Catalog, error: Exception) -> Exception:
     path = decode_path(str(error.details["path"]))
     name = catalog.table_of_file(path)
     if name is None:
-        return error
+        return error if isinstance(error, FilesNotFoundError) else foreign_files.explained(catalog, error, path)
     if isinstance(error, FilesNotFoundError):
         error = DataFileMissingError(f"the data file {error.details['path']} is missing", details=error.details)
     problem, details = error.problem, error.details

@@ -10,6 +10,9 @@
             columns: [{name: id, data_type: bigint}]   # by name; the types of other columns are inferred
                                                        # (all of them, in order, if `header` is false)
 
+A `data_type` may have its name in another database (`varchar`, `int8`), as in a seed's `column_types`. In Parquet
+files, which contain types, it only widens them.
+
 As in dbt-duckdb, the settings are in `meta` or `config` of the source or of its table; the table's take precedence.
 Options of the source apply to each of its tables whose format supports them.
 """
@@ -25,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.catalog.locations import local_path
 from dbt.adapters.silt.engine.commands.spark.file_formats import belongs_to_other_formats, format_of
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 _DUCKDB_FUNCTION = re.compile(r"\s*(read_|delta_|iceberg_)?\w+\s*\(")
 _FIELD = re.compile(r"\{(\w+)\}")
 _WITH_DECLARED_TYPES = ("csv", "json")  # files of the other formats contain the types of their columns
+_WITH_WIDER_TYPES = ("parquet",)
+_WIDE = re.compile(r"(decimal|dec|numeric|((small|big)?int|integer|long|short|double|real|timestamp_ntz)$)")
+"""The types to which a type in a file can be widened."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +151,19 @@ def _defaults(file_format: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def _hints(file_format: str, source: RelationConfig, options: Mapping[str, Any]) -> dict[str, str]:
     """Returns the column types that the source declares: by name, or in order if the files have no names."""
     given = {name.lower(): str(value).lower() for name, value in options.items()}
-    if file_format not in _WITH_DECLARED_TYPES or {"schema", "schemahints"} & given.keys():
+    if {"schema", "schemahints", "widento"} & given.keys():
         return {}
-    columns = getattr(source, "columns", None) or {}
-    typed = [(column.name, column.data_type) for column in columns.values() if column.data_type]
+    typed = [(each.name, SiltColumn.translate_type(each.data_type)) for each in _columns(source) if each.data_type]
+    if file_format in _WITH_WIDER_TYPES:
+        wide = [(name, kind) for name, kind in typed if _WIDE.match(kind.lower())]
+        return {"widenTo": declared(wide)} if wide else {}
     nameless = file_format == "csv" and given.get("header") == "false"
-    return {"schema" if nameless else "schemaHints": declared(typed)} if typed else {}
+    has_types = file_format in _WITH_DECLARED_TYPES and typed
+    return {"schema" if nameless else "schemaHints": declared(typed)} if has_types else {}
+
+
+def _columns(source: RelationConfig) -> Iterable[Any]:
+    return (getattr(source, "columns", None) or {}).values()
 
 
 def _is_guessed(file_format: str, options: Mapping[str, Any]) -> bool:

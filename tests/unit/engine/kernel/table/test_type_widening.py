@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.type_widening import (
     TYPE_CHANGES,
     TypeChange,
     check_known,
+    common_type,
     is_widening,
     readable_by_spark,
     type_changes,
@@ -171,3 +172,20 @@ def test_a_type_change_with_a_path_that_does_not_exist_is_ignored() -> None:
     change = TypeChange(PrimitiveType("byte"), DecimalType(4, 1), "element").to_json()
     schema = StructType((StructField("c", DecimalType(4, 1), metadata={TYPE_CHANGES: [change]}),))
     assert readable_by_spark(schema) == schema
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "both"),
+    [
+        (DecimalType(12, 2), DecimalType(13, 2), DecimalType(13, 2)),
+        (DecimalType(12, 2), DecimalType(13, 4), DecimalType(14, 4)),
+        (DecimalType(38, 2), DecimalType(38, 4), None),
+        (PrimitiveType("integer"), PrimitiveType("long"), PrimitiveType("long")),
+        (PrimitiveType("long"), DecimalType(12, 2), DecimalType(22, 2)),
+        (PrimitiveType("integer"), PrimitiveType("integer"), PrimitiveType("integer")),
+        (PrimitiveType("float"), PrimitiveType("long"), None),
+        (PrimitiveType("string"), PrimitiveType("long"), None),
+    ],
+)
+def test_the_common_type_holds_the_values_of_both(first: DataType, second: DataType, both: DataType | None) -> None:
+    assert common_type(first, second) == common_type(second, first) == both

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import re
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.engine.commands.spark.file_formats import check_options
@@ -16,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidStatementError,
     RelationNotFoundError,
     StatementSyntaxError,
+    TableDamagedError,
 )
 from tests.unit.engine.house import House
 
@@ -170,3 +176,81 @@ def test_a_missing_path_in_a_statement_raises_files_not_found_error(house: House
     house.sql("create table t (x int)")
     with pytest.raises(FilesNotFoundError, match=r"no files to read at `file:/missing`, which the statement names"):
         house.fetched(statement)
+
+
+def landed(folder: Path, *columns: pa.Array) -> str:
+    """Writes a Parquet file for each array, and returns the folder."""
+    folder.mkdir()
+    for number, column in enumerate(columns):
+        pq.write_table(pa.table({"v": column}), folder / f"{number}.parquet")
+    return str(folder)
+
+
+def decimals(precision: int, scale: int, value: str = "1.25") -> pa.Array:
+    return pa.array([Decimal(value)], pa.decimal128(precision, scale))
+
+
+MIDNIGHT = datetime.datetime(2026, 3, 1)
+WIDER: dict[str, tuple[pa.Array, pa.Array, str, str, str]] = {
+    "precision": (decimals(12, 2), decimals(13, 2), "decimal(12,2)", "decimal(13,2)", "decimal(13,2)"),
+    "scale": (decimals(12, 2), decimals(13, 4), "decimal(12,2)", "decimal(13,4)", "decimal(14,4)"),
+    "whole numbers": (pa.array([1], pa.int32()), pa.array([2**40]), "int", "bigint", "bigint"),
+    "a decimal": (pa.array([1], pa.int32()), decimals(12, 2), "int", "decimal(12,2)", "decimal(12,2)"),
+    "times": (pa.array([MIDNIGHT.date()]), pa.array([MIDNIGHT]), "date", "timestamp_ntz", "timestamp_ntz"),
+}
+
+
+@pytest.mark.parametrize("name", WIDER)
+@pytest.mark.parametrize("statement", ["select * from {}", "create table n as select * from {}", "insert into t {}"])
+def test_files_with_two_types_are_refused_with_the_type_that_reads_both(
+    house: House, tmp_path: Path, name: str, statement: str
+) -> None:
+    first, second, read_as, there, both = WIDER[name]
+    house.sql("create table t (v string)")
+    path = landed(tmp_path / "landed", first, second)
+    call = f"read_files('{path}', format => 'parquet'"
+    said = re.escape(f"{path}/1.parquet has `v` as {there}, and it is read as {read_as}")
+    query = f"{call})" if "from" in statement else f"select cast(v as string) from {call})"
+    with pytest.raises(DataRejectedError, match=rf"{said}.*declare `data_type: {re.escape(both)}`"):
+        house.fetched(statement.format(query))
+    rows = house.rows(f"select * from {call}, widenTo => '`v` {both}')")
+    kind = house.sql(f"select * from {call}, widenTo => '`v` {both}')").dtypes[0][1]
+    assert (len(rows), kind) == (2, both)
+
+
+TWO: dict[str, tuple[Any, str]] = {
+    "a number and a text": (pa.array(["x"]), "has `v` as string, and it is read as int"),
+    "a struct": (pa.array([{"a": 1}]), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_files_with_types_that_no_type_reads_must_be_written_again(house: House, tmp_path: Path, name: str) -> None:
+    other, said = TWO[name]
+    path = landed(tmp_path / "landed", pa.array([1], pa.int32()), other)
+    for query in (f"read_files('{path}', format => 'parquet')", f"parquet.`{path}`"):
+        with pytest.raises(DataRejectedError, match=f"(?s)the file .*1.parquet {said}.*write the file"):
+            house.fetched(f"select * from {query}")
+
+
+def test_a_file_that_is_not_parquet_belongs_to_no_table(house: House, tmp_path: Path) -> None:
+    path = landed(tmp_path / "landed", pa.array([1]))
+    Path(path, "1.parquet").write_bytes(b"this is not a Parquet file")
+    with pytest.raises(DataRejectedError, match=r"the file .*1\.parquet cannot be read .*keep it out") as caught:
+        house.fetched(f"select * from read_files('{path}', format => 'parquet')")
+    assert "table" not in str(caught.value)
+
+
+def test_a_file_of_a_table_outside_of_the_warehouse_is_damaged(house: House, tmp_path: Path) -> None:
+    house.sql(f"create table delta.`{tmp_path}/outside` as select 1 as v")
+    [file] = (tmp_path / "outside").rglob("*.parquet")
+    pq.write_table(pa.table({"v": ["x"]}), file)
+    with pytest.raises(TableDamagedError):
+        house.fetched(f"select * from delta.`{tmp_path}/outside`")
+
+
+def test_a_column_is_only_widened_and_only_if_the_files_have_it(house: House, tmp_path: Path) -> None:
+    path = landed(tmp_path / "landed", pa.array([2**40]))
+    call = f"read_files('{path}', format => 'parquet', widenTo => 'V int, absent bigint, w string')"
+    assert house.sql(f"select * from {call}").dtypes == [("v", "bigint")]
+    assert house.rows(f"select * from {call}") == [(2**40,)]

@@ -172,8 +172,10 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
             remedy="Nothing was written: correct the file, or the types and options that it is read with",
             details=details,
         )
+    parts = str(cause.parameters.get("column", "")).strip("[]")
+    mismatch = {"column": parts.split(", "), "expected": cause.parameters.get("expectedType", "")} if parts else {}
     return errors.TableDamagedError(
-        f"the data file {path} cannot be read ({root.text})", table=table, version=version, details=details
+        f"the data file {path} cannot be read ({root.text})", table=table, version=version, details=details | mismatch
     )
 
 

@@ -101,4 +101,4 @@ def belongs_to_other_formats(option: str, file_format: str) -> bool:
 
 
 def _options_of(file_format: str) -> tuple[str, ...]:
-    return (*_READ[file_format], *_OF_ALL, "schema", "schemaHints", "manifest", "format")
+    return (*_READ[file_format], *_OF_ALL, "schema", "schemaHints", "widenTo", "manifest", "format")

@@ -21,6 +21,7 @@ from pyspark.sql.types import CharType, DataType, StringType, StructField, Struc
 from dbt.adapters.silt.engine.commands.spark import errors, stored_columns
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.file_formats import check_options, format_of
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
@@ -31,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,
 )
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store, joined
+from dbt.adapters.silt.engine.kernel.table.type_widening import is_widening
 
 _MANIFEST: Final = "manifest"
 _LOOKS: Final = 4
@@ -50,8 +52,9 @@ class FileSource:
     Attributes:
         path: a file, a folder or a pattern (`/data/*.csv`), or a URI of a file system that Spark supports.
         options: options by lower-case name: `format` (by default from the path's ending), `schema` (the columns in
-            order, as SQL), `schemahints` (the types of some columns, by name), `manifest` (the name of a file in the
-            folder that names the files to read), and the options of Spark's reader.
+            order, as SQL), `schemahints` (the types of some columns, by name), `widento` (the same, for columns of
+            files with types, which only get a wider type), `manifest` (the name of a file in the folder that names the
+            files to read), and the options of Spark's reader.
         text: the expression in the statement, for messages.
         open_store: opens the folder of a manifest.
     """
@@ -101,7 +104,7 @@ def _listed(spark: SparkSession, source: FileSource) -> DataFrame:
 
 def _read(spark: SparkSession, source: FileSource) -> DataFrame:
     options = dict(source.options)
-    schema, hints = options.pop("schema", None), options.pop("schemahints", None)
+    schema, hints, wider = (options.pop(each, None) for each in ("schema", "schemahints", "widento"))
     file_format = (options.pop("format", None) or format_of(source.path) or "").lower()
     if not file_format:
         raise InvalidStatementError(
@@ -115,6 +118,8 @@ def _read(spark: SparkSession, source: FileSource) -> DataFrame:
         reader = reader.schema(_columns(schema))
     elif hints is not None:
         reader = reader.schema(_found(spark, source, file_format, options, _columns(hints)))
+    elif wider is not None:
+        reader = reader.schema(_widened(reader.load(source.path).schema, _columns(wider)))
     rows = reader.load(source.path)
     if file_format not in _WITH_FILTERS:
         return rows
@@ -143,6 +148,22 @@ def _found(
         )
     typed = [StructField(each.name, hints.get(each.name.lower(), each).dataType) for each in found]
     return StructType([*typed, *missing])
+
+
+def _widened(found: StructType, wanted: StructType) -> StructType:
+    """Returns the files' own columns; a column gets the wanted type if that type holds all values of the files' type.
+
+    Spark takes the columns of any file, and other files may have narrower or wider types.
+    """
+    types = {field.name.lower(): field.dataType for field in wanted}
+    return StructType([_widest(field, types.get(field.name.lower())) for field in found])
+
+
+def _widest(field: StructField, wanted: DataType | None) -> StructField:
+    if wanted is None:
+        return field
+    both = kernel_schema(StructType([field, StructField("wanted", wanted)])).fields
+    return StructField(field.name, wanted) if is_widening(both[0].type, both[1].type) else field
 
 
 def _columns(text: str) -> StructType:

@@ -92,6 +92,27 @@ def is_widening(old: DataType, new: DataType) -> bool:
     return getattr(new, "name", "") in _WIDER.get(getattr(old, "name", ""), ())
 
 
+def common_type(first: DataType, second: DataType) -> DataType | None:
+    """Returns the narrowest type as which readers read values of both types, or None if there is no such type."""
+    if first == second or is_widening(first, second):
+        return second
+    if is_widening(second, first):
+        return first
+    sizes = [_decimal_size(each) for each in (first, second)]
+    if None in sizes or not any(isinstance(each, DecimalType) for each in (first, second)):
+        return None
+    digits, scale = (max(size[at] for size in sizes if size is not None) for at in (0, 1))
+    return DecimalType(digits + scale, scale) if digits + scale <= _MOST_PRECISION else None
+
+
+def _decimal_size(data_type: DataType) -> tuple[int, int] | None:
+    """Returns the digits before and after the point of a decimal or whole number; None for other types."""
+    if isinstance(data_type, DecimalType):
+        return data_type.precision - data_type.scale, data_type.scale
+    digits = _DIGITS.get(getattr(data_type, "name", ""))
+    return None if digits is None else (digits, 0)
+
+
 def check_known(schema: StructType, table: str) -> None:
     """Raises an error unless the files with earlier types of the columns can be read.
 
