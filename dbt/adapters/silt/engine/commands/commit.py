@@ -107,17 +107,16 @@ def with_transaction(log: DeltaLog, changes: Changes, settings: WriteSettings) -
     """Adds the transaction identifiers that the statement records, if any, to the changes."""
     if settings.txn is None and not settings.positions:
         return changes
-    done = [] if settings.txn is None else [settings.txn]
-    done += [(each.app_id, each.version) for each in settings.positions if each.is_advanced]
-    now = log.clock.now_ms()
+    done = [] if settings.txn is None else [SetTransaction(*settings.txn, log.clock.now_ms())]
+    done += [each.action for each in settings.positions if each.is_advanced]
     moved_back = [each for each in settings.positions if each.is_changed and not each.is_advanced]
-    named = {app_id for app_id, _ in done} | {each.app_id for each in settings.positions}
+    named = {each.app_id for each in done} | {each.app_id for each in settings.positions}
     return replace(
         changes,
-        transactions=(*changes.transactions, *(SetTransaction(app_id, version, now) for app_id, version in done)),
+        transactions=(*changes.transactions, *done),
         forgotten=(
             *(each for each in changes.forgotten if each.app_id not in named),
-            *(SetTransaction(each.app_id, each.version) for each in moved_back),
+            *(each.action for each in moved_back),
         ),
     )
 

@@ -42,11 +42,13 @@ class PresentTable:
         last_change: the newest version that changed data after the version that the build read, or that version;
             None if the log no longer says so.
         changed_ms: the time of that version's commit, in milliseconds since 1970-01-01 UTC; 0 if nothing changed.
+        doubt: why the version of the number that the build read may be another one, if so, to continue its name.
     """
 
     state: TableState
     last_change: int | None
     changed_ms: int = 0
+    doubt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,8 @@ def _changed_tables(last: LastBuild, present: Present) -> Iterator[str]:
             yield f"{name} may have changed: its log no longer contains all commits since v{read.version}"
         elif now.last_change != read.version:
             yield _changed_version(name, read, now)
+        elif now.doubt is not None:
+            yield f"{name} {now.doubt}"
         elif now.state.schema != read.schema:
             yield f"{name} has other columns"
 

@@ -14,25 +14,34 @@ from dbt.adapters.silt.engine.kernel.log.builds import CLONED_KEY, BuildFacts, T
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
 from dbt.adapters.silt.engine.reuse.decision import LastBuild
-from dbt.adapters.silt.engine.reuse.present import log_of
+from dbt.adapters.silt.engine.reuse.present import log_of, other_version
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The table and the version whose rows a table has: its own, or those of the table that it is a clone of."""
+    """The table and the version whose rows a table has: its own, or those of the table that it is a clone of.
+
+    Attributes:
+        content: hash of the version's files, as in `TableState`.
+    """
 
     table_id: str
     version: int
+    content: str | None = None
 
     def commit_info(self) -> dict[str, Json]:
         """Returns the field for the commitInfo of a clone."""
-        return {CLONED_KEY: {"id": self.table_id, "version": self.version}}
+        content = {} if self.content is None else {"content": self.content}
+        return {CLONED_KEY: {"id": self.table_id, "version": self.version, **content}}
 
 
-def origin_of(log: DeltaLog, table_id: str, version: int) -> Origin:
+def origin_of(log: DeltaLog, table_id: str, version: int, content: str | None = None) -> Origin:
     """Returns the origin of the rows of a table at a version, as far as its log still says.
 
     A clone whose rows or columns were changed is its own origin.
+
+    Args:
+        content: hash of the version's files.
     """
     for commit in log.newest_commits():
         if commit.version > version:
@@ -41,10 +50,11 @@ def origin_of(log: DeltaLog, table_id: str, version: int) -> Origin:
         if isinstance(cloned, Mapping):
             source_id, source_version = cloned.get("id"), cloned.get("version")
             if isinstance(source_id, str) and type(source_version) is int:
-                return Origin(source_id, source_version)
+                known = cloned.get("content")
+                return Origin(source_id, source_version, known if isinstance(known, str) else None)
         if commit.changes_rows or any(isinstance(action, Metadata) for action in commit.actions):
             break
-    return Origin(table_id, version)
+    return Origin(table_id, version, content)
 
 
 def differences(catalog: Catalog, mine: BuildFacts, other: LastBuild) -> Iterator[str]:
@@ -91,19 +101,21 @@ def _other_rows(catalog: Catalog, mine: Mapping[str, TableState], theirs: Mappin
 
 def _origin(catalog: Catalog, name: str, state: TableState) -> Origin | None:
     log = log_of(catalog, name)
-    if log is None or log.snapshot().metadata.id != state.table_id:
+    if log is None or log.snapshot().metadata.id != state.table_id or other_version(log, state) is not None:
         return None
-    return origin_of(log, state.table_id, state.version)
+    return origin_of(log, state.table_id, state.version, state.content)
 
 
 def _have_same_rows(catalog: Catalog, names: tuple[str, str], one: Origin, other: Origin) -> bool:
     """Returns whether no commit between two versions of the same table changed rows, as far as the log still says."""
     low, high = sorted((one.version, other.version))
     if low == high:
-        return True
+        return None in (one.content, other.content) or one.content == other.content
     logs = (log_of(catalog, name) for name in names)
     log = next((each for each in logs if each is not None and each.snapshot().metadata.id == one.table_id), None)
-    if log is None:
+    if log is None or any(
+        other_version(log, TableState(each.table_id, each.version, "", each.content)) for each in (one, other)
+    ):
         return False
     oldest = high + 1
     for commit in log.newest_commits():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, Build, BuildFacts, TableState, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
@@ -119,8 +119,27 @@ def _table(catalog: Catalog, name: str, read: TableState, is_published: bool) ->
         return PresentTable(state, None)
     changed = last_change(log, snapshot.version, read.version)
     if changed is None or changed == read.version:
-        return PresentTable(state, changed)
+        return PresentTable(state, changed, doubt=None if changed is None else other_version(log, read))
     return PresentTable(state, changed, max(commit.timestamp_ms for commit in log.commits(changed, changed)))
+
+
+def other_version(log: DeltaLog, read: TableState) -> str | None:
+    """Returns why a version may have other files than the version of its number that was read; None if it has not.
+
+    A copy of the table's folder, put in its place, has the table's id, and its next commits have the same numbers.
+    """
+    if read.content is None:
+        return None
+    if not read.content:
+        return f"may have changed: the last build did not record which files v{read.version} had"
+    try:
+        newest = log.snapshot()
+        snapshot = newest if newest.version == read.version else log.snapshot_at(read.version)
+    except VersionNotFoundError:
+        return f"may have changed: its log no longer contains v{read.version}"
+    if snapshot.content == read.content:
+        return None
+    return f"was restored from a copy: its v{read.version} is another version than the v{read.version} that was read"
 
 
 def _texts(catalog: Catalog, definitions: Iterable[str]) -> Iterable[str]:

@@ -100,15 +100,18 @@ class TableState:
         table_id: the id in the table's metadata; a new table of the same name has another id.
         version: a version of the table.
         schema: hash of the parts of the table's schema that determine rows.
+        content: hash of the version's files; None if it is not compared, and empty if the package that recorded the
+            state did not record it.
     """
 
     table_id: str
     version: int
     schema: str
+    content: str | None = None
 
     @classmethod
-    def of(cls, metadata: Metadata, version: int) -> TableState:
-        return cls(metadata.id, version, content_schema(metadata.schema_string))
+    def of(cls, metadata: Metadata, version: int, content: str | None = None) -> TableState:
+        return cls(metadata.id, version, content_schema(metadata.schema_string), content)
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,8 @@ class BuildFacts:
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
         """Returns the field for a commit's commitInfo; it is one, so that no other statement's facts mix with these."""
         tables = {
-            name: {"id": at.table_id, "version": at.version, "schema": at.schema} for name, at in self.tables.items()
+            name: {"id": at.table_id, "version": at.version, "schema": at.schema, "content": at.content}
+            for name, at in self.tables.items()
         }
         body: dict[str, Any] = {"owner": self.owner, "code": self.code, "environment": self.environment}
         body |= {name: dict(getattr(self, name)) for name in _FINGERPRINTS}
@@ -236,7 +240,8 @@ def _state(body: Json) -> TableState | None:
     table_id, version, schema = (body.get(name) for name in ("id", "version", "schema"))
     if not isinstance(table_id, str) or type(version) is not int or not isinstance(schema, str):
         return None
-    return TableState(table_id, version, schema)
+    content = body.get("content", "")
+    return TableState(table_id, version, schema, content if isinstance(content, str | None) else "")
 
 
 def _mapping(body: Mapping[str, Json], name: str) -> Mapping[str, Json]:

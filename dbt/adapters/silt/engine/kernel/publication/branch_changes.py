@@ -54,11 +54,13 @@ class BranchVersions:
         table_id: the id in its metadata.
         base: the version at which the branch begins; -1 if the branch creates the table.
         last_change: the last version on the branch that changed rows; `base` if none did.
+        content: the hash of the files of its last version.
     """
 
     table_id: str
     base: int
     last_change: int
+    content: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,8 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
         changes = replace(changes, change_files=())
     before = None if base is None else base.metadata
     extra = _commit_info(commits, changes, before)
-    versions = _versions(commits, log.base_version, before)
+    content = None if drops(changes) else log.snapshot().content
+    versions = replace(_versions(commits, log.base_version, before), content=content)
     # A restored version, and a version whose rows are known, has no rows that other writers have added meanwhile.
     restores = any(commit.info.operation == RESTORE_OPERATION for commit in commits)
     level = IsolationLevel.SERIALIZABLE if restores or CONTENT_INFO_KEY in extra else None

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchVer
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json, SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
-from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
+from dbt.adapters.silt.engine.kernel.transaction.positions import END_OF_TIME, is_position, mark_of
 
 
 def with_published_versions(
@@ -59,6 +59,11 @@ class _Published:
         if version <= self.versions.base:
             return version
         return None if version < self.versions.last_change else self.table.next_version
+
+    @property
+    def content(self) -> str | None:
+        """The hash of the files of the published version; None if other writers have committed since the base."""
+        return self.versions.content if self.table.next_version == self.versions.base + 1 else None
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,8 @@ class _Rewriting:
         for name, each in self.names.tables.items():
             if each.versions.table_id == table_id and position.version > each.versions.base:
                 self.names.consumed.add(name)
-                return replace(position, version=self._consumed(name, each, position.version))
+                time = END_OF_TIME + (0 if each.content is None else mark_of(each.content))
+                return replace(position, version=self._consumed(name, each, position.version), last_updated=time)
         return position
 
     def _consumed(self, name: str, consumed: _Published, version: int) -> int:
@@ -131,7 +137,7 @@ class _Rewriting:
         if read is None or name == self.own or state.version <= read.versions.base:
             return state
         version = read.version_of(state.version) if read.versions.table_id == state.table_id else None
-        return None if version is None else replace(state, version=version)
+        return None if version is None else replace(state, version=version, content=read.content)
 
     def _cloned(self, source: Json) -> dict[str, Json]:
         """Returns the field for the source of a clone, if a published version has its rows."""
@@ -140,7 +146,8 @@ class _Rewriting:
         tables = self.names.tables.values()
         known = next((each for each in tables if each.versions.table_id == source.get("id")), None)
         version = source["version"] if known is None else known.version_of(source["version"])
-        return {} if version is None else {CLONED_KEY: {**source, "version": version}}
+        content = {} if known is None or source["version"] <= known.versions.base else {"content": known.content}
+        return {} if version is None else {CLONED_KEY: {**source, "version": version, **content}}
 
     def _read(self, name: str, versions: Sequence[int]) -> list[int]:
         """Returns the versions of a table that were read, without the own table's versions on the branch.

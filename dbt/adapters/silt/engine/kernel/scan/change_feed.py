@@ -7,7 +7,7 @@ version only replaces a file's deletion vector, its changes are the rows by whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -145,18 +145,29 @@ def changes_between(log: DeltaLog, start: int, end: Snapshot) -> tuple[VersionCh
     return tuple(changes_of(commit) for commit in found)
 
 
-def changes_after(log: DeltaLog, after: int, end: Snapshot) -> ChangedVersions:
+def changes_after(
+    log: DeltaLog, after: int, end: Snapshot, is_known: Callable[[Snapshot], bool] = lambda _: True
+) -> ChangedVersions:
     """Returns the changes of the versions after `after`, up to the version of `end`.
+
+    Args:
+        is_known: whether `after` is still the version of that number whose rows the caller has.
 
     Raises:
         InvalidStatementError: if `end` is before `after`.
-        VersionNotFoundError: if a version is not, or no longer, in the log.
+        VersionNotFoundError: if a version is not, or no longer, in the log, or `after` is another version.
         UnsupportedStatementError: if a version's columns cannot be read in the schema of `end`.
     """
     _check_order(log.name, after, end)
-    if after == end.version:
+    start = end if after == end.version else log.snapshot_at(after)
+    if not is_known(start):
+        raise errors.VersionNotFoundError(
+            f"the table was restored from a copy: its version {after} is another version than the one that was read",
+            table=log.name,
+        )
+    if start is end:
         return ChangedVersions(end)
-    first = log.snapshot_at(after).metadata
+    first = start.metadata
     _check_columns(StructType.from_json(first.schema_string), end, after)
     described = [first]
     found = _commits(log, after + 1, end)

@@ -284,7 +284,8 @@ def stamped(log: DeltaLog, changes: Changes) -> Changes:
     now = log.clock.now_ms()
 
     def timed(each: actions.SetTransaction) -> actions.SetTransaction:
-        return replace(each, last_updated=END_OF_TIME if is_position(each.app_id) else each.last_updated or now)
+        time = max(each.last_updated or 0, END_OF_TIME) if is_position(each.app_id) else each.last_updated or now
+        return replace(each, last_updated=time)
 
     return replace(
         changes, transactions=tuple(map(timed, changes.transactions)), forgotten=tuple(map(timed, changes.forgotten))

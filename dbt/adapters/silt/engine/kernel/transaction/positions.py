@@ -3,7 +3,7 @@
 A position is a transaction identifier of the consuming table: its application id names the table whose changes are
 consumed, by id and name, and its version is the last version that was consumed. RESTORE therefore moves it back, and a
 table that is dropped loses it. `delta.setTransactionRetentionDuration` must not remove it, whichever program writes the
-checkpoint, so its time is `END_OF_TIME`.
+checkpoint, so its time is on the day that begins with `END_OF_TIME`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 END_OF_TIME: Final = 253_402_214_400_000
 """The time of a position, in milliseconds since 1970: the last day of the year 9999."""
 
+_DAY_MS: Final = 86_400_000
 _PREFIX: Final = "silt-changes"
 
 
@@ -29,12 +30,18 @@ class Position:
         app_id: the application id.
         version: the last version that is consumed.
         recorded: the version that the consuming table has for the application id, if any.
+        mark: as in `mark_of`.
     """
 
     consumer: str
     app_id: str
     version: int
     recorded: int | None
+    mark: int = 0
+
+    @property
+    def action(self) -> SetTransaction:
+        return SetTransaction(self.app_id, self.version, END_OF_TIME + self.mark)
 
     @property
     def is_changed(self) -> bool:
@@ -43,6 +50,20 @@ class Position:
     @property
     def is_advanced(self) -> bool:
         return self.recorded is None or self.recorded < self.version
+
+
+def mark_of(content: str) -> int:
+    """Returns a number for the files of a version, which a position records in its time: a time of the same day.
+
+    A version of the same number in a copy of the table, put in its place, has another mark.
+    """
+    return 1 + int(content, 16) % (_DAY_MS - 1)
+
+
+def recorded_mark(position: SetTransaction) -> int | None:
+    """Returns the mark of a position; None if an earlier version of the package recorded it without a mark."""
+    mark = (position.last_updated or 0) - END_OF_TIME
+    return mark if 0 < mark < _DAY_MS else None
 
 
 def app_id_of(table_id: str, name: str) -> str:

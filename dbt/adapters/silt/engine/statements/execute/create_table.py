@@ -210,7 +210,8 @@ def _run_clone(context: Context, statement: ast.Clone) -> Result:
 
 def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source: DeltaLog) -> Maker:
     cloned = CloneSource(source.name, source, _source_snapshot(context, source, statement.at))
-    origin = origin_of(source, cloned.snapshot.metadata.id, cloned.snapshot.version)
+    snapshot = cloned.snapshot
+    origin = origin_of(source, snapshot.metadata.id, snapshot.version, snapshot.content)
     resolved = context.resolver.resolve([], target=target.log)
     inputs = Inputs({source.name: (cloned.snapshot.version,)}).and_earlier(resolved.inputs)
     return lambda log: cloning.clone(

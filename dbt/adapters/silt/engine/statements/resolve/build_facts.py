@@ -36,7 +36,7 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
     unknown += [
         reason for each in expansion.distinct(resolved.expanded) for reason in _unknown_relations(each, build.views)
     ]
-    unseen = inputs.versions.keys() - inputs.metadata.keys()
+    unseen = inputs.versions.keys() - inputs.snapshots.keys()
     unknown += [f"it reads {name}, whose columns are unknown" for name in sorted(unseen)]
     return BuildFacts(
         build.owner,
@@ -46,11 +46,15 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
         day,
         None if day is None else zone,
         {
-            name: TableState.of(inputs.metadata[name], max(versions))
+            name: _state(inputs.snapshots[name], max(versions))
             for name, versions in inputs.versions.items()
-            if name in inputs.metadata
+            if name in inputs.snapshots
         },
     )
+
+
+def _state(snapshot: Snapshot, version: int) -> TableState:
+    return TableState.of(snapshot.metadata, version, snapshot.content)
 
 
 def portable(build: Build, query: expansion.ExpandedQuery | None) -> str | None:
@@ -114,7 +118,7 @@ def facts_of_answer(build: Build, text: str, read: Mapping[DeltaLog, Snapshot]) 
     """
     found = unrepeatable(text)
     uses = (*found.parts, *(["current_date"] if found.depends_on_day else []))
-    tables = {log.name: TableState.of(snapshot.metadata, snapshot.version) for log, snapshot in read.items()}
+    tables = {log.name: _state(snapshot, snapshot.version) for log, snapshot in read.items()}
     unknown = (*build.unknown, *(f"it uses {part}" for part in uses))
     return BuildFacts(build.owner, build.code, build.environment, unknown, tables=tables)
 

@@ -28,7 +28,9 @@ from dbt.adapters.silt.engine.kernel.transaction.positions import (
     Position,
     app_id_of,
     has_positions,
+    mark_of,
     position_in_replaced,
+    recorded_mark,
     recorded_position,
 )
 
@@ -71,10 +73,12 @@ def consumed(log: DeltaLog, latest: Snapshot, asked: Options, state: Consumption
         InvalidStatementError: if the consumer has rows but has consumed no table.
     """
     last = latest.version if asked.until is None else asked.until
+    end = _end(log, latest, asked)
     table_id = latest.metadata.id
     recorded = None if state.snapshot is None else recorded_position(state.snapshot, table_id)
     app_id = app_id_of(table_id, log.name) if recorded is None else recorded.app_id
-    position = Position(str(state.name), app_id, last, None if recorded is None else recorded.version)
+    version = None if recorded is None else recorded.version
+    position = Position(str(state.name), app_id, last, version, 0 if end is None else mark_of(end.content))
     if state.snapshot is None or state.is_replaced:
         return replace(asked, after=None), position
     if recorded is None or recorded.version < 0:
@@ -86,7 +90,7 @@ def consumed(log: DeltaLog, latest: Snapshot, asked: Options, state: Consumption
             remedy=_REBUILD,
             table=log.name,
         )
-    return replace(asked, after=recorded.version), position
+    return replace(asked, after=recorded.version, mark=recorded_mark(recorded)), position
 
 
 def check_consumer(positions: tuple[Position, ...], written: RelationName | None) -> None:
@@ -130,11 +134,20 @@ def _check_first(consumer: Snapshot, table: str, table_id: str, asked: Options) 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a call, with its versions as numbers, as in `DifferenceCall`."""
+    """The options of a call, with its versions as numbers, as in `DifferenceCall`.
+
+    Attributes:
+        mark: the mark of the version `after`, if the consumer has recorded it.
+    """
 
     after: int | None
     until: int | None
     keys: tuple[str, ...]
+    mark: int | None = None
+
+    def is_after(self, start: Snapshot) -> bool:
+        """Returns whether a version is the version `after`, as far as it is known."""
+        return self.mark is None or self.mark == mark_of(start.content)
 
 
 @dataclass(frozen=True)
@@ -175,19 +188,26 @@ def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
             raise errors.VersionNotFoundError(
                 f"the newest version is {latest.version}, before {number}", table=log.name
             )
-    end = latest if asked.until in (None, latest.version) else log.snapshot_at(asked.until or 0)
+    end = _end(log, latest, asked) or latest
     _check_columns(end)
     keys = _checked_keys(end, asked.keys)
     if asked.after is None:
         return Difference(end, None, keys)
     try:
-        changed = changes_after(log, asked.after, end)
+        changed = changes_after(log, asked.after, end, asked.is_after)
     except (errors.VersionNotFoundError, errors.UnsupportedStatementError) as error:
         raise _missing(log, asked.after, error.problem) from error
     deleted = missing_files(log, changed)
     if deleted:
         raise _missing(log, asked.after, f"VACUUM has deleted {len(deleted)} of their files, such as {deleted[0]}")
     return Difference(end, changed, keys)
+
+
+def _end(log: DeltaLog, latest: Snapshot, asked: Options) -> Snapshot | None:
+    """Returns the last version that a call asks for; None if it does not exist yet."""
+    if asked.until is None or asked.until >= latest.version:
+        return latest if asked.until in (None, latest.version) else None
+    return log.snapshot_at(asked.until)
 
 
 def _missing(log: DeltaLog, after: int, why: str) -> errors.ChangesMissingError:

@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position
@@ -32,13 +32,13 @@ class Inputs:
         versions: versions of each table that they read.
         definitions: name of each view and function of the warehouse -> the fingerprint of its document.
         files: the sources of files outside of tables, by path.
-        metadata: metadata of each table, at the newest of the versions.
+        snapshots: each table at the newest of the versions.
     """
 
     versions: Versions = field(default_factory=dict)
     definitions: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, FileSource] = field(default_factory=dict)
-    metadata: Mapping[str, Metadata] = field(default_factory=dict)
+    snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
 
     def and_earlier(self, earlier: Inputs) -> Inputs:
         """Returns these inputs combined with the inputs of earlier queries of the same unit."""
@@ -49,7 +49,7 @@ class Inputs:
             {name: tuple(sorted(each)) for name, each in versions.items()},
             {**earlier.definitions, **self.definitions},
             {**earlier.files, **self.files},
-            {**earlier.metadata, **self.metadata},
+            {**earlier.snapshots, **self.snapshots},
         )
 
     @property
@@ -156,10 +156,10 @@ def versions_of(reads: Iterable[Read]) -> Versions:
     return {name: tuple(sorted(versions)) for name, versions in found.items()}
 
 
-def metadata_of(reads: Iterable[Read]) -> Mapping[str, Metadata]:
-    """Returns the metadata of each table that was read, at the newest version."""
+def snapshots_of(reads: Iterable[Read]) -> Mapping[str, Snapshot]:
+    """Returns each table that was read, at the newest version."""
     by_version = sorted(reads, key=lambda read: read.snapshot.version)
-    return {read.log.name: read.snapshot.metadata for read in by_version}
+    return {read.log.name: read.snapshot for read in by_version}
 
 
 def read_set(reads: Sequence[Read]) -> ReadSet:

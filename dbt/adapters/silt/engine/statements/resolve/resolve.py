@@ -42,8 +42,8 @@ from dbt.adapters.silt.engine.statements.resolve.reads import (
     Read,
     ReadHistory,
     Resolved,
-    metadata_of,
     read_set,
+    snapshots_of,
     versions_of,
 )
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
@@ -257,7 +257,7 @@ class Resolver:
         definitions = dict(each for node in expanded for each in node.definitions())
         sources = (source for node in expanded for source in node.file_sources())
         files = {source.path: source for source in sources}
-        own = Inputs(versions_of(reads), definitions, files, metadata_of(reads))
+        own = Inputs(versions_of(reads), definitions, files, snapshots_of(reads))
         return own.and_earlier(self.earlier_inputs)
 
     @property

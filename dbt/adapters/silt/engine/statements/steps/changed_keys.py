@@ -29,7 +29,13 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
 from dbt.adapters.silt.engine.kernel.table.expressions import Expression, renamed
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
-from dbt.adapters.silt.engine.kernel.transaction.positions import Position, app_id_of, has_positions, recorded_position
+from dbt.adapters.silt.engine.kernel.transaction.positions import (
+    Position,
+    app_id_of,
+    has_positions,
+    mark_of,
+    recorded_position,
+)
 from dbt.adapters.silt.engine.reuse.present import last_build
 from dbt.adapters.silt.engine.reuse.settings import differences
 from dbt.adapters.silt.engine.sql import ast
@@ -145,7 +151,8 @@ def settings_of(
 def _position(log: DeltaLog, snapshot: Snapshot, base: Snapshot | None, consumer: str) -> Position:
     recorded = None if base is None else recorded_position(base, snapshot.metadata.id)
     app_id = app_id_of(snapshot.metadata.id, log.name) if recorded is None else recorded.app_id
-    return Position(consumer, app_id, snapshot.version, None if recorded is None else recorded.version)
+    version = None if recorded is None else recorded.version
+    return Position(consumer, app_id, snapshot.version, version, mark_of(snapshot.content))
 
 
 def _check_placement(query: KeyedQuery, columns: list[str], placement: Placement, names: Iterable[str]) -> None:
@@ -225,8 +232,13 @@ def _changed_settings(before: BuildFacts, now: BuildFacts) -> str:
 def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: BuildFacts, number: int) -> DataFrame | None:
     """Returns the keys that changed in an input, if the input has the key."""
     log, columns = query.inputs[number].log, query.roles.get(number)
+    before = recorded.tables[log.name]
+    if before.version > end.version:
+        raise _MustRebuild(
+            f"{log.name} was restored from a copy: v{before.version} was read, and its newest is v{end.version}"
+        )
     try:
-        changed = changes_after(log, recorded.tables[log.name].version, end)
+        changed = changes_after(log, before.version, end, lambda start: before.content in (None, start.content))
         rows = change_feed.read_changed(context.spark, log, changed)
         if columns is not None:
             named = zip(columns, query.key, strict=True)

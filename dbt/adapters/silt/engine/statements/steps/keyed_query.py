@@ -33,7 +33,7 @@ from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwis
 from dbt.adapters.silt.engine.sql.tokens import normal_text, tokenize
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table, View, distinct, full_name
-from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Read, Resolved, metadata_of, versions_of
+from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Read, Resolved, snapshots_of, versions_of
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.steps.context import Context
 
@@ -141,7 +141,7 @@ def _facts(context: Context, clause: ChangedKeys, resolved: Resolved, columns: S
     versions = {"Spark": context.spark.version, "dbt-silt": ENGINE_INFO}
     settings = hashes({**versions, **session_settings(context.spark.conf)})
     # Earlier queries of the same unit of work do not determine the rows of this query.
-    own = replace(resolved, inputs=Inputs(versions_of(resolved.reads), metadata=metadata_of(resolved.reads)))
+    own = replace(resolved, inputs=Inputs(versions_of(resolved.reads), snapshots=snapshots_of(resolved.reads)))
     build = Build(OWNER, facts_hash(code), facts_hash(settings))
     return replace(facts_of(build, own, context.resolver.time_zone), settings=settings)
 
