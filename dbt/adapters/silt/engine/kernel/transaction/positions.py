@@ -31,6 +31,7 @@ class Position:
         version: the last version that is consumed.
         recorded: the version that the consuming table has for the application id, if any.
         mark: as in `mark_of`.
+        recorded_mark: the mark of the recorded version, if it has one.
     """
 
     consumer: str
@@ -38,6 +39,7 @@ class Position:
     version: int
     recorded: int | None
     mark: int = 0
+    recorded_mark: int | None = None
 
     @property
     def action(self) -> SetTransaction:
@@ -45,7 +47,7 @@ class Position:
 
     @property
     def is_changed(self) -> bool:
-        return self.recorded != self.version
+        return self.recorded != self.version or self.recorded_mark not in (None, self.mark)
 
     @property
     def is_advanced(self) -> bool:

@@ -78,7 +78,8 @@ def consumed(log: DeltaLog, latest: Snapshot, asked: Options, state: Consumption
     recorded = None if state.snapshot is None else recorded_position(state.snapshot, table_id)
     app_id = app_id_of(table_id, log.name) if recorded is None else recorded.app_id
     version = None if recorded is None else recorded.version
-    position = Position(str(state.name), app_id, last, version, 0 if end is None else mark_of(end.content))
+    mark, before = 0 if end is None else mark_of(end.content), None if recorded is None else recorded_mark(recorded)
+    position = Position(str(state.name), app_id, last, version, mark, before)
     if state.snapshot is None or state.is_replaced:
         return replace(asked, after=None), position
     if recorded is None or recorded.version < 0:
@@ -137,7 +138,7 @@ class Options:
     """The options of a call, with its versions as numbers, as in `DifferenceCall`.
 
     Attributes:
-        mark: the mark of the version `after`, if the consumer has recorded it.
+        mark: the recorded mark of the version `after`, if known.
     """
 
     after: int | None
@@ -146,7 +147,7 @@ class Options:
     mark: int | None = None
 
     def is_after(self, start: Snapshot) -> bool:
-        """Returns whether a version is the version `after`, as far as it is known."""
+        """Compares a version with the mark of the version `after`, if known."""
         return self.mark is None or self.mark == mark_of(start.content)
 
 
@@ -204,7 +205,7 @@ def difference(log: DeltaLog, latest: Snapshot, asked: Options) -> Difference:
 
 
 def _end(log: DeltaLog, latest: Snapshot, asked: Options) -> Snapshot | None:
-    """Returns the last version that a call asks for; None if it does not exist yet."""
+    """Returns the last version of a call, if that version exists."""
     if asked.until is None or asked.until >= latest.version:
         return latest if asked.until in (None, latest.version) else None
     return log.snapshot_at(asked.until)

@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.kernel.transaction.positions import (
     app_id_of,
     has_positions,
     mark_of,
+    recorded_mark,
     recorded_position,
 )
 from dbt.adapters.silt.engine.reuse.present import last_build
@@ -152,7 +153,8 @@ def _position(log: DeltaLog, snapshot: Snapshot, base: Snapshot | None, consumer
     recorded = None if base is None else recorded_position(base, snapshot.metadata.id)
     app_id = app_id_of(snapshot.metadata.id, log.name) if recorded is None else recorded.app_id
     version = None if recorded is None else recorded.version
-    return Position(consumer, app_id, snapshot.version, version, mark_of(snapshot.content))
+    mark = None if recorded is None else recorded_mark(recorded)
+    return Position(consumer, app_id, snapshot.version, version, mark_of(snapshot.content), mark)
 
 
 def _check_placement(query: KeyedQuery, columns: list[str], placement: Placement, names: Iterable[str]) -> None:
@@ -221,7 +223,7 @@ def _recorded(query: KeyedQuery, change: Change) -> BuildFacts:
 
 
 def _changed_settings(before: BuildFacts, now: BuildFacts) -> str:
-    """Returns the settings that differ, as a clause."""
+    """Names the settings that differ, in a clause."""
     if not before.settings:
         return "its rows were computed by an earlier version of dbt-silt, which did not record all settings"
     names = differences(before.settings, now.settings)
