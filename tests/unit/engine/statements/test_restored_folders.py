@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError
-from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.positions import END_OF_TIME, recorded_mark, recorded_position
 from tests.unit.engine.house import House
@@ -175,18 +173,6 @@ def test_a_position_without_a_mark_is_continued(shop: House) -> None:
     house.sql("insert into src values ('c', 6)")
     house.sql(CONSUMED)
     assert house.rows("select * from seen") == house.rows("select * from src")
-
-
-def test_a_published_table_knows_the_files_of_the_tables_that_it_was_built_from(shop: House) -> None:
-    with shop.warehouse.transaction() as transaction:
-        transaction.sql("set silt.reuse = unchanged")
-        transaction.sql("create or replace table middle as select k, v from src")
-        transaction.sql("create or replace table top as select sum(v) as s from middle")
-    log = shop.warehouse.catalog.table(RelationName("silt", "main", "top"))
-    info = next(iter(log.newest_commits())).info
-    read = info.extra["build"]["tables"]["silt.main.middle"]  # type: ignore[index,call-overload]
-    middle: Snapshot = shop.log("middle").snapshot()
-    assert (read["version"], read["content"]) == (middle.version, middle.content)
 
 
 STEPS = ("insert", "insert", "delete", "optimize", "copy", "restore", "restore")
