@@ -352,8 +352,6 @@ class Generator:
             self.rows |= rows
             return replace(same, rows=rows)
         if can_be_retried and self._likely(0.5):
-            # A held run reads its inputs as of their first use, so they do not change before it is continued.
-            rows = rows if before.publish == "at_once" else {}
             self.rows |= rows
             return replace(same, rows=rows, verb="retry")
         self.now += timedelta(days=self.chance.choice((0, 1, 1)), minutes=1)

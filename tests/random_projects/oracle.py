@@ -156,8 +156,8 @@ class Oracle:
         return [node for node in self.nodes.values() if node.name in names and node.kind in kinds]
 
     def can_be_retried(self) -> bool:
-        """Whether the last command left something to do."""
-        if self.last is None:
+        """Whether the last command left something to do, and has published what it did."""
+        if self.last is None or self.last[0].publish != "at_once":
             return False
         return bool(set(self.last[1].values()) - {SUCCESS})
 
