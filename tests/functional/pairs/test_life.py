@@ -48,7 +48,7 @@ class Life:
         self.messages: dict[str, Mapping[str, str]] = {}
         self.rows: dict[str, Mapping[str, Parts]] = {}
         self.hooks: dict[str, Counter[str]] = {}
-        self.refused = 0
+        self.refused = self.cloned = 0
         self.names: dict[str, set[str]] = {}
 
     def notes(self, step: str, messages: Mapping[str, str]) -> None:
@@ -59,11 +59,17 @@ class Life:
         self.names[step] = set(shown(self.project)) - {"audit"}
 
     def notes_branch(self, step: str, run_id: str) -> None:
-        """Notes the rows that a program sees on the branch of a run, on which it clones a table."""
-        table = f"{self.project.test_schema}.{table_of('differences')}"
+        """Notes the rows that a program sees on the branch of a run."""
         self.program.sql(f"set silt.branch = '{run_id}'")
         self.rows[step] = self.seen_by(self.program)
-        self.program.sql(f"create table {self.project.test_schema}.copied_{run_id} shallow clone {table}")
+        self.program.sql("reset silt.branch")
+
+    def clones_on_branch(self, run_id: str) -> None:
+        """Clones a table on the branch of a run, and notes the number of its rows."""
+        table, copied = (f"{self.project.test_schema}.{name}" for name in (table_of("seeds"), "copied"))
+        self.program.sql(f"set silt.branch = '{run_id}'")
+        self.program.sql(f"create table {copied} shallow clone {table}")
+        self.cloned = self.program.table(copied).count()
         self.program.sql("reset silt.branch")
 
     def notes_transaction(self, step: str) -> None:
@@ -126,6 +132,7 @@ class Living(Kinds):
         life.notes("again", build("thursday", *WITHOUT_UNIT_TESTS))
         life.notes("emptied", build("friday", "--empty", *WITHOUT_UNIT_TESTS, expect_pass=False, least=1))
         life.notes_branch("empty branch", "friday")
+        life.clones_on_branch("friday")
         life.refused = silt(project, "rollback", "friday", "--yes")
         assert silt(project, "drop-run", "friday") == 0
         life.notes("dropped", {})
@@ -214,9 +221,9 @@ class TestALife(Living):
         assert table_of(kind) in set.intersection(*life.names.values())
         assert not any(node_of(each) in names for names in life.names.values() for each in KINDS)
 
-    def test_a_clone_that_a_session_makes_on_the_branch_is_published_with_the_run_or_dropped(self, life: Life) -> None:
-        assert "copied_monday" not in life.names["held"] and "copied_monday" in life.names["corrected"]
-        assert "copied_friday" not in life.names["emptied"] | life.names["dropped"]
+    def test_a_clone_that_a_session_makes_on_the_branch_is_dropped_with_the_run(self, life: Life) -> None:
+        assert life.cloned == len(days(1)["seeds"]["seeds"])
+        assert "copied" not in life.names["emptied"] | life.names["dropped"]
 
     def test_a_held_run_cannot_be_rolled_back(self, life: Life) -> None:
         assert life.refused == 2
