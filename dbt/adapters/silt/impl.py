@@ -36,7 +36,7 @@ from dbt.adapters.silt.methods.operations import RegistrationMethods, RollbackMe
 from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.schemas import SchemaMethods
 from dbt.adapters.silt.methods.seeds import SeedMethods
-from dbt.adapters.silt.methods.tests import DataTestMethods, UnitTestMethods
+from dbt.adapters.silt.methods.tests import ReusedTestMethods, UnitTestMethods
 from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.once import first_time
@@ -140,7 +140,7 @@ _CONFIG_NAMES = ConfigNames(SiltConfig)
 
 class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of its own class only
     ContractMethods,
-    DataTestMethods,
+    ReusedTestMethods,
     DocumentationMethods,
     IncrementalMethods,
     LaterStatementMethods,

@@ -263,11 +263,11 @@ def test_a_data_test_has_no_state() -> None:
 
 def test_a_data_test_is_known_by_its_id_and_schema_and_by_its_query() -> None:
     test = {**node(resource_type="test"), "schema": "main"}
-    one = build_of_test(test, "select 1", HERE, 5)
+    one = build_of_test(test, ["select 1"], HERE, 5)
     assert one.owner == "model.shop.orders in main" and one.at_ms == 5 and one.unknown == ()
-    assert build_of_test(test, "select   1 -- one", HERE, 5).code == one.code
-    assert build_of_test(test, "select 2", HERE, 5).code != one.code
+    assert build_of_test(test, ["select   1 -- one"], HERE, 5).code == one.code
+    assert build_of_test(test, ["select 2"], HERE, 5).code != one.code
     headed = build_of_test(
-        {**node(resource_type="test", sql_header="set x = 1"), "schema": "main"}, "select 1", HERE, 5
+        {**node(resource_type="test", sql_header="set x = 1"), "schema": "main"}, ["select 1"], HERE, 5
     )
     assert headed.unknown == ("it has a sql_header",)

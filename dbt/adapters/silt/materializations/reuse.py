@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -62,6 +62,11 @@ _OWN_STRATEGIES: Final = (
 )
 _EXPRESSIONS_OF_SNAPSHOTS: Final = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
 _LOCAL_TIME: Final = "/etc/localtime"
+_NAME_IN_HOOK: Final = r"""(['"][\w$ -]*['"]|v(ersion)?\s*=\s*['"]?\w+['"]?|[\s,])*"""
+_NAMED_IN_HOOK: Final = re.compile(r"\{\{-?\s*(this|this\.\w+|(ref|source)\(" + _NAME_IN_HOOK + r"\))\s*-?\}\}")
+"""The expressions in a hook whose values are names of relations."""
+
+_JINJA: Final = re.compile(r"\{[{%]")
 _NOT_OF_ROWS: Final = frozenset(
     """
     access batch_size begin concurrent_batches config_keys_defaults config_keys_used docs enabled event_time freshness
@@ -113,6 +118,15 @@ class ProjectFacts:
         spark = self.spark or [_spark_version(), machine_settings()]
         zone = settings.get("spark.sql.session.timeZone") or _local_zone()
         return [package_version, spark, zone, settings, dict(self.macros), *self.written_by.parts]
+
+
+IN_BATCHES: Final = "it is built in batches"
+"""Why a microbatch model is never reused: each batch has other code than the batch before it."""
+
+
+def is_built_in_batches(model: Mapping[str, Any]) -> bool:
+    config = model["config"]
+    return bool(config.get("materialized") == "incremental" and config.get("incremental_strategy") == "microbatch")
 
 
 def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
@@ -212,6 +226,11 @@ def runs_hooks(model: Mapping[str, Any]) -> bool:
     return bool((model["config"].get("state") or {}).get(HOOKS_ON_REUSE))
 
 
+def has_hooks_after(model: Mapping[str, Any]) -> bool:
+    """Returns whether a node has statements that run after its own write."""
+    return any(model["config"].get(name) for name in ("post-hook", "post_hook", "after_publish"))
+
+
 def has_hooks(model: Mapping[str, Any]) -> bool:
     """Returns whether a node has hooks."""
     return any(model["config"].get(name) for name in ("pre-hook", "post-hook", "pre_hook", "post_hook"))
@@ -246,18 +265,23 @@ def build_of(model: Mapping[str, Any], checksum: str | None, around: ProjectFact
     )
 
 
-def build_of_test(test: Mapping[str, Any], query: str, around: ProjectFacts, at_ms: int) -> Build:
-    """Describes a data test, as a build that writes no table.
+def dbt_version() -> str:
+    """Returns the version of dbt, whose macros and comparison determine the result of a unit test."""
+    return version("dbt-core")
+
+
+def build_of_test(test: Mapping[str, Any], texts: Sequence[str], around: ProjectFacts, at_ms: int) -> Build:
+    """Describes a test, as a build that writes no table.
 
     Args:
         test: the test as macros see it.
-        query: the query whose single row is the test's result.
+        texts: the query whose rows are the test's result, and everything else in the project that determines it.
         at_ms: the present time, in milliseconds since 1970-01-01 UTC.
     """
     return Build(
         # Two targets of one warehouse run the same test on other tables.
         owner=f"{test['unique_id']} in {test['schema']}",
-        code=_hash([normal_text(query)]),
+        code=_hash([normal_text(texts[0]), *texts[1:]]),
         environment=around.hash,
         at_ms=at_ms,
         unknown=(*(["it has a sql_header"] if test["config"].get("sql_header") else []), *around.written_by.unknown),
@@ -280,12 +304,28 @@ def _unknown(model: Mapping[str, Any], is_sql: bool, around: ProjectFacts) -> It
         yield "it is a python model without `pure: true`"
     if config.get("sql_header"):
         yield "it has a sql_header"
+    if _has_computed_pre_hook(config) and not runs_hooks(model):
+        yield "its pre-hook has macros or variables"
     if config.get("materialized") == "incremental":
         strategy = config.get("incremental_strategy")
-        if strategy == "microbatch":
-            yield "it is built in batches"
+        if is_built_in_batches(model):
+            yield IN_BATCHES
         elif strategy not in _OWN_STRATEGIES or around.has_own_strategies:
             yield "its incremental strategy is the project's own"
+
+
+def _has_computed_pre_hook(config: Mapping[str, Any]) -> bool:
+    """Returns whether the statements of a pre-hook are known only when it runs, because it is more than SQL and names.
+
+    The hook may then do other work than in the last build, or other work on the same day.
+    """
+    given = [each for name in ("pre-hook", "pre_hook") for each in _listed(config.get(name))]
+    texts = [str(each.get("sql")) if isinstance(each, Mapping) else str(each) for each in given]
+    return any(_JINJA.search(_NAMED_IN_HOOK.sub("", text)) for text in texts)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _snapshot_text(model: Mapping[str, Any], code: str) -> str:

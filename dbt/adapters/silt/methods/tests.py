@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,10 @@ logger = AdapterLogger("Silt")
 _WHOLE = "use an expression that gives a whole number, such as `count(*)` or `sum(n)`"
 _ENDS = ("should_warn", "should_error")
 """The columns of a test's result for warnings and failures."""
+
+_SIDE = "actual_or_expected"
+_SIDES = ("actual", "expected")
+"""The column of a unit test's result that tells the rows of the model from those of the test, and its values."""
 
 
 class UnitTestMethods(metaclass=AdapterMeta):
@@ -133,11 +138,17 @@ _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal"
 """The types of `fail_calc`; a null is of the type `void`."""
 
 
-class DataTestMethods(metaclass=AdapterMeta):
-    """The part of the adapter that does not run a data test again on the input on which it has passed."""
+class ReusedTestMethods(metaclass=AdapterMeta):
+    """The part of the adapter that does not run a test again on the input on which it has passed."""
 
     config: Any
     connections: SiltConnectionManager
+    Relation: type[SiltRelation]
+    _macro_resolver: Any
+
+    @abstractmethod
+    def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:
+        """Returns the columns of a table or a view; empty if it does not exist."""
 
     @abstractmethod
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
@@ -167,14 +178,41 @@ class DataTestMethods(metaclass=AdapterMeta):
     @available.parse_none
     def test_build(self, test: Mapping[str, Any], query: str) -> Build | None:
         """Returns the description of a data test with `reuse: unchanged`; empty for any other test."""
+        return self._test_build(test, test, [query])
+
+    @available.parse_none
+    def unit_test_build(self, test: Mapping[str, Any], query: str) -> Build | None:
+        """Returns the description of a unit test that may be reused; empty for any other.
+
+        Args:
+            test: the node of the unit test, compiled.
+            query: the model's query, which contains the rows of its inputs.
+        """
+        with self.connections.exception_handler(f"look for the last result of {test['name']}"):
+            definition = self._macro_resolver.unit_tests.get(test["unique_id"])
+            if definition is None:
+                return None
+            given = {"resource_type": "test", "config": definition.config.to_dict()}
+            types = [
+                [str(each.original.unique_id), self._types(each.original)]
+                for each in fixtures.given_queries(test, self._macro_resolver)
+            ]
+            expected = [test["config"].get(name) for name in ("expected_rows", "expected_sql", "sql_header")]
+            return self._test_build(test, given, [query, *map(str, (expected, types, reuse.dbt_version()))])
+
+    def _types(self, original: Any) -> list[tuple[str, str]]:
+        columns = self.get_columns_in_relation(self.Relation.create_from(self.config, original))
+        return [(column.name, str(column.declared_type)) for column in columns]
+
+    def _test_build(self, test: Mapping[str, Any], configured: Mapping[str, Any], texts: Sequence[str]) -> Build | None:
         context = self.connections.invocation.context
-        if context.empty or context.sample or not reuse.is_reusable(test, self.config.credentials.reuse):
+        if context.empty or context.sample or not reuse.is_reusable(configured, self.config.credentials.reuse):
             return None
-        return reuse.build_of_test(test, query, self.connections.project_facts(), time.time_ns() // 1_000_000)
+        return reuse.build_of_test(test, texts, self.connections.project_facts(), time.time_ns() // 1_000_000)
 
     @available.parse_none
     def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> _PassedResult | None:
-        """Returns the result of a data test that has passed on the same input; empty if the test must run."""
+        """Returns the result of a test that has passed on the same input; empty if the test must run."""
         self.connections.node.context.test, self.connections.node.context.facts = build, None
         invocation = self.connections.invocation
         if invocation.full_refresh or reuse.is_switched_off(invocation.variables):
@@ -188,12 +226,13 @@ class DataTestMethods(metaclass=AdapterMeta):
             return None
         response = responses.SiltResponse.of_passed_test(passed)
         logger.info(f"{test['name']}: {response}")
-        row = agate_tables.one_row({"failures": 0, **dict.fromkeys(_ENDS, False)})
-        return _PassedResult(response, row)
+        is_unit = str(test["resource_type"]) == "unit_test"
+        row = {"failures": 0, **dict.fromkeys(_ENDS, False)}
+        return _PassedResult(response, agate_tables.of_rows([{_SIDE: each} for each in _SIDES] if is_unit else [row]))
 
     @available.parse_none
     def note_test(self, response: SiltResponse, result: agate.Table) -> None:
-        """Records a data test that has run and passed, if the whole input is known."""
+        """Records a test that has run and passed, if the whole input is known."""
         context = self.connections.node.context
         facts, context.test = context.facts, None
         if facts is None:
@@ -211,8 +250,20 @@ class DataTestMethods(metaclass=AdapterMeta):
 
 
 def _has_passed(result: agate.Table) -> bool:
-    """Returns whether the result of a test is a single row without a failure and without a warning."""
+    """Returns whether a test has passed: a unit test by its rows, a data test without a failure and a warning."""
+    names = [name.lower() for name in result.column_names]
+    if _SIDE in names:
+        return _is_as_expected(result, names.index(_SIDE))
     if len(result.rows) != 1:
         return False
     values = dict(zip(map(str.lower, result.column_names), result.rows[0], strict=True))
     return all(values.get(name) is False for name in _ENDS)
+
+
+def _is_as_expected(result: agate.Table, side: int) -> bool:
+    """Returns whether both sides of a unit test's result have the same rows, which dbt prints alike."""
+    found: dict[str, Counter[str]] = {each: Counter() for each in _SIDES}
+    for row in result.rows:
+        values = list(row.values())
+        found[str(values.pop(side))][repr(values)] += 1
+    return found[_SIDES[0]] == found[_SIDES[1]]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.materializations.external import project_files
     from dbt.adapters.silt.methods import other_targets
     from dbt.adapters.silt.relation import SiltRelation
-    from dbt.adapters.silt.runs import cut_relations, done_again, skips
+    from dbt.adapters.silt.runs import cut_relations, done_again, hook_effects, skips
     from dbt.adapters.silt.runs import response as responses
     from dbt.adapters.silt.runs.done_again import Decision
     from dbt.adapters.silt.runs.response import SiltResponse
@@ -52,6 +52,7 @@ else:
     project_files = lazy_module("dbt.adapters.silt.materializations.external.project_files")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     done_again = lazy_module("dbt.adapters.silt.runs.done_again")
+    hook_effects = lazy_module("dbt.adapters.silt.runs.hook_effects")
     seed_checks = lazy_module("dbt.adapters.silt.materializations.seed_checks")
     skips = lazy_module("dbt.adapters.silt.runs.skips")
     responses = lazy_module("dbt.adapters.silt.runs.response")
@@ -84,7 +85,28 @@ class UnitMethods(metaclass=AdapterMeta):
         self.connections.node.context.decision = decision
         if decision is not None and decision.reasons:
             logger.info(f"Done again: {model['name']}: {', '.join(decision.reasons)}")
-        return unit if decision is None else decision.unit
+        return self._with_hooks(unit if decision is None else decision.unit, model)
+
+    def _with_hooks(self, unit: Unit, model: Mapping[str, Any]) -> Unit:
+        """Returns the unit, whose build waits for later hooks; keeps what the hooks of a reusable node change."""
+        context = self.connections.node.context
+        if unit.build is not None and not reuse.runs_hooks(model):
+            context.hooks = hook_effects.HookEffects(self._table(model))
+            if reuse.has_hooks_after(model) and not unit.build.unknown:
+                unit = hook_effects.with_end(unit)
+        context.own = unit
+        return unit
+
+    @available.parse_none
+    def end_hooks(self, model: Mapping[str, Any]) -> None:
+        """Records that the hooks after a node's own write have run: its build counts from now on."""
+        own = self.connections.node.context.own
+        if own is None or own.build is None or not own.build.ends:
+            return
+        with self.connections.exception_handler("record that the hooks have run"):
+            log = log_of(self.connections.catalog, self._table(model))
+            if log is not None:
+                self.connections.runner.end_hooks(log, own)
 
     @available.parse_none
     def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
@@ -247,6 +269,8 @@ class UnitMethods(metaclass=AdapterMeta):
             return reuse_decision.Built(("--full-refresh",))
         if reuse.is_switched_off(self.connections.invocation.variables):
             return reuse_decision.Built((f"{reuse.VARIABLE} is false",))
+        if reuse.is_built_in_batches(model):
+            return reuse_decision.Built((reuse.IN_BATCHES,))
         return present.decide_now(self.connections.catalog, log, build, str(model.get("compiled_code") or ""))
 
     @available.parse(lambda *_, **__: None)
@@ -298,10 +322,14 @@ class UnitMethods(metaclass=AdapterMeta):
             name = ".".join(part for part in (relation.database, relation.schema, relation.identifier) if part)
             rebuilt = full_refresh and model["resource_type"] != "snapshot"
             self.connections.node.context.scope = model_hook_scope(context, model, role, name, rebuilt)
+            if self.connections.node.context.hooks is not None:
+                self.connections.node.context.hooks.role = role
 
     @available.parse_none
     def leave_hook(self) -> None:
         self.connections.node.context.scope = None
+        if self.connections.node.context.hooks is not None:
+            self.connections.node.context.hooks.role = None
 
     @available.parse_none
     def enter_main(self, sql: str) -> None:

@@ -49,9 +49,9 @@ def to_agate(table: pa.Table) -> agate.Table:
     return agate.Table(values, unique_names(table.column_names), kinds)
 
 
-def one_row(values: Mapping[str, Any]) -> agate.Table:
-    """Returns an agate table with a single row, by the names of its columns."""
-    return to_agate(pa.table({name: [value] for name, value in values.items()}))
+def of_rows(rows: Sequence[Mapping[str, Any]]) -> agate.Table:
+    """Returns an agate table with these rows, at least one, each by the names of its columns."""
+    return to_agate(pa.table({name: [row[name] for row in rows] for name in rows[0]}))
 
 
 def to_arrow(table: agate.Table) -> pa.Table:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.sql import ast
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
     from dbt.adapters.silt.runs.done_again import Decision
+    from dbt.adapters.silt.runs.hook_effects import HookEffects
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
 
@@ -49,6 +50,8 @@ class NodeContext:
         batch_id: the id of the batch, if the node is a batch of a microbatch model.
         ended: whether its materialization completed.
         failure: the reason why it was not written, if dbt has only logged the reason.
+        own: its own write, as its materialization names it.
+        hooks: what its hooks have changed, if it may be reused and they would then not run.
         built_because: the reasons why it is built although it may be reused.
         test: the query of a data test, as a build that writes no table, if its result may be reused.
         facts: the facts of that query, when it has run.
@@ -64,6 +67,8 @@ class NodeContext:
     batch_id: str | None = None
     ended: bool = False
     failure: str | None = None
+    own: Unit | None = None
+    hooks: HookEffects | None = None
     built_because: str | None = None
     test: Build | None = None
     facts: BuildFacts | None = None

@@ -11,6 +11,7 @@ from dbt_common.events.contextvars import get_node_info
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
@@ -90,6 +91,8 @@ class StatementRunner:
         statement = warehouse.parsed(text)
         _check_is_unit(statement)
         self._invocation.on_statement(statement)
+        if self._node.context.hooks is not None:
+            self._node.context.hooks.note(warehouse, statement)
         change = None if own_unit is not None else self._change(warehouse, statement)
         unit = own_unit or self._unit_by_text(text, change)
         facts = self._facts(unit)
@@ -107,7 +110,8 @@ class StatementRunner:
 
     def _recorded(self, result: Result, unit: Unit | None, facts: CommitFacts) -> SiltResponse:
         """Records the commit of a statement, and returns the response."""
-        self._node.context.facts = result.facts
+        if result.facts is not None:
+            self._node.context.facts = result.facts
         response = SiltResponse.of(result.outcome, unit)
         if unit is not None and unit.build is not None and not response.skipped:
             response.add_reason(self._node.context.built_because)
@@ -142,6 +146,11 @@ class StatementRunner:
     def note_reuse(self, response: SiltResponse) -> None:
         """Records that a node was reused; the run has no unit of work for it."""
         self._recorder.record(response, self._facts(None), self._node.context.committed)
+
+    def end_hooks(self, log: DeltaLog, unit: Unit) -> None:
+        """Records that the hooks after a node's own write have run, without which its build does not count."""
+        if self._node.context.hooks is not None:
+            self._node.context.hooks.end(log, unit, self._facts(unit).commit_info())
 
     def note_answer(self, text: str, read: Mapping[DeltaLog, Snapshot]) -> None:
         """Keeps the facts of a data test's query that was answered without Spark.
@@ -179,8 +188,14 @@ class StatementRunner:
             isolation_level=IsolationLevel(unit.isolation_level) if unit and unit.isolation_level else None,
             user_metadata=unit.user_metadata if unit else None,
             replace_tables=replace_tables,
-            build=unit.build if unit else self._node.context.test,
+            build=self._build(unit),
         )
+
+    def _build(self, unit: Unit | None) -> Build | None:
+        if unit is None:
+            return self._node.context.test
+        hooks = self._node.context.hooks
+        return unit.build if unit.build is None or hooks is None else hooks.build(unit.build)
 
     def _superseded(self, catalog: Catalog, unit: Unit | None, change: _Change | None) -> SiltResponse | None:
         """Returns the response to a statement that is too late: its node's own write was committed earlier."""

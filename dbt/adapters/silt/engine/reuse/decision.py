@@ -21,6 +21,7 @@ class LastBuild:
         changed_since: what another commit has changed in the table since, for messages; None if nothing.
         at_ms: the time of the commit, in milliseconds since 1970-01-01 UTC.
         target: the target of the dbt profile, if a dbt command made the build.
+        has_ended: whether the work that must follow the build has been done.
     """
 
     table: str
@@ -31,6 +32,7 @@ class LastBuild:
     changed_since: str | None = None
     at_ms: int = 0
     target: str | None = None
+    has_ended: bool = True
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,8 @@ def _reasons(build: Build, last: LastBuild, present: Present) -> Iterator[str]:
     facts = last.facts
     if last.changed_since is not None:
         yield last.changed_since
+    elif not last.has_ended:
+        yield "not all of its hooks have run since its last build"
     if facts.code != build.code:
         yield "its compiled code or its configs changed"
     if facts.environment != build.environment:

@@ -67,6 +67,8 @@ def differences(catalog: Catalog, mine: BuildFacts, other: LastBuild) -> Iterato
     theirs = other.facts
     if other.changed_since is not None:
         yield other.changed_since
+    elif not other.has_ended:
+        yield f"not all hooks have run after {other.table}@v{other.version}"
     yield from dict.fromkeys((*mine.unknown, *theirs.unknown))
     if theirs.portable is None or mine.portable is None:
         yield "its query cannot be compared"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, VersionNotFoundError
-from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, Build, BuildFacts, TableState, local_day
+from dbt.adapters.silt.engine.kernel.log.builds import ENDED_KEY, INFO_KEY, Build, BuildFacts, TableState, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -42,14 +42,18 @@ def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | No
         key: the field of `commitInfo` for the facts.
     """
     later: list[Commit] = []
+    ended: dict[str, tuple[str, ...]] = {}
     commits = iter(log.newest_commits())
     for commit in commits:
+        ended |= _ended(commit)
         facts = BuildFacts.of_info(commit.info, key)
         if facts is not None and facts.owner == owner:
+            has_ended = facts.ends is None or facts.ends in ended
+            facts = replace(facts, unknown=(*facts.unknown, *ended.get(facts.ends or "", ())))
             run_id, target = (_of_dbt(commit, name) for name in ("runId", "target"))
             since = _changed_since(log, commit, later) or _changed_beside(log, commit, commits)
             at_ms = commit.timestamp_ms
-            return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since, at_ms, target)
+            return LastBuild(log.name, commit.version, facts, run_id, _changes(commit), since, at_ms, target, has_ended)
         later.append(commit)
     return None
 
@@ -152,6 +156,16 @@ def _texts(catalog: Catalog, definitions: Iterable[str]) -> Iterable[str]:
 
 def _changes(commit: Commit) -> bool:
     return commit.changes_rows or any(isinstance(action, Metadata) for action in commit.actions)
+
+
+def _ended(commit: Commit) -> dict[str, tuple[str, ...]]:
+    """Returns the build whose following work has been done, as the commit says, with what that work makes unknown."""
+    body = commit.info.extra.get(ENDED_KEY)
+    ends = body.get("of") if isinstance(body, Mapping) else None
+    if not isinstance(body, Mapping) or not isinstance(ends, str):
+        return {}
+    unknown = body.get("unknown")
+    return {ends: tuple(map(str, unknown)) if isinstance(unknown, list) else ()}
 
 
 def _changed_since(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> str | None:

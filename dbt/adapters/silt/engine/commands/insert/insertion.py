@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,12 +11,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error, replaced_whole
+from dbt.adapters.silt.engine.commands.commit import Uncommitted, commit, discarded_on_error, replaced_whole
 from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement, place
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, Limits
+from dbt.adapters.silt.engine.commands.tables import content
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
@@ -27,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.scan import change_feed
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 
 OPERATION = "WRITE"
@@ -121,6 +123,11 @@ def finish(
     """Commits the written files, the removal of the replaced files, and the change files, if any."""
     snapshot = target.snapshot
     removed = snapshot.files.slice(0, 0) if replacement.removed is None else replacement.removed
+    uncommitted = (written,) if recorded is None else (written, recorded)
+    with discarded_on_error(target.log, uncommitted):
+        is_same = settings.build is not None and _replaces_nothing(target, placed, written, removed)
+    if is_same:
+        return _commit_unchanged(target, placed, uncommitted, replacement, settings)
     inserted = int(written.metrics[_INSERTED])
     deleted = _deleted(removed, written.rows - inserted)
     now = target.log.clock.now_ms()
@@ -137,7 +144,6 @@ def finish(
     )
     if replacement.reads.whole_table:
         changes = replaced_whole(snapshot, changes, settings)
-    uncommitted = (written,) if recorded is None else (written, recorded)
     committed = commit(target.log, snapshot, changes, replacement.reads, settings, uncommitted)
     return Outcome(
         OPERATION,
@@ -150,6 +156,34 @@ def finish(
         files_skipped=0 if replacement.opened is None else snapshot.num_files - replacement.opened,
         attempts=committed.attempts,
     )
+
+
+def _replaces_nothing(target: Target, placed: Placed, written: Written, removed: pa.Table) -> bool:
+    """Returns whether a build replaces rows by the same rows; the kept rows of the removed files are in both."""
+    if not removed.num_rows or placed.new_metadata() is not None:
+        return False
+    spark, snapshot = placed.df.sparkSession, target.snapshot
+    return content.is_replaced_by_same_rows(spark, target.log, snapshot, removed, snapshot.metadata, written)
+
+
+def _commit_unchanged(
+    target: Target,
+    placed: Placed,
+    uncommitted: Sequence[Uncommitted],
+    replacement: Replacement,
+    settings: WriteSettings,
+) -> Outcome:
+    """Commits that the table has these rows already, and deletes their new files."""
+    for each in uncommitted:
+        each.discard(target.log)
+    changes = Changes(operation=Operation(OPERATION, _parameters(placed, replacement)))
+    if replacement.reads.whole_table:
+        changes = replaced_whole(target.snapshot, changes, settings)
+    # A row that another writer has added meanwhile would be a row that the build does not have.
+    settings = replace(settings, commit=replace(settings.commit, isolation_level=IsolationLevel.SERIALIZABLE))
+    committed = commit(target.log, target.snapshot, changes, replacement.reads, settings)
+    version, attempts = committed.version, committed.attempts
+    return Outcome(OPERATION, target.name, version, rows_inserted=0, attempts=attempts, unchanged=True)
 
 
 def _deleted(removed: pa.Table, copied: int) -> int | None:

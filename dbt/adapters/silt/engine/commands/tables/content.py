@@ -79,16 +79,41 @@ def compared(spark: SparkSession, log: DeltaLog, base: Snapshot, metadata: Metad
     Raises:
         DataFileMissingError, ...: if the new files cannot be read. A version that cannot be read is not equal.
     """
-    if not _is_defined_alike(base.metadata, metadata) or identities(StructType.from_json(metadata.schema_string)):
-        return Compared(False)
-    new = replace(base, metadata=effective(metadata))
-    files = files_table(written.adds)
-    if stats_json.row_count(base.files) not in (None, written.rows) or _has_other_bounds(base, new, files):
-        return Compared(False)
-    content = content_of(new.metadata, scan.read(spark, log, new, files))
+    content = _content_of_new(spark, log, base, base.files, metadata, written)
     if content is None:
         return Compared(False)
     return Compared(content == _content_of_version(spark, log, base), content)
+
+
+def is_replaced_by_same_rows(
+    spark: SparkSession, log: DeltaLog, base: Snapshot, replaced: pa.Table, metadata: Metadata, written: Written
+) -> bool:
+    """Returns whether new files have the rows of the files that they would replace, compared as `compared` does.
+
+    Args:
+        replaced: rows of the version's files.
+
+    Raises:
+        As `compared`.
+    """
+    content = _content_of_new(spark, log, base, replaced, metadata, written)
+    try:
+        return content is not None and content == content_of(base.metadata, scan.read(spark, log, base, replaced))
+    except SiltError:  # files that cannot be read are replaced
+        return False
+
+
+def _content_of_new(
+    spark: SparkSession, log: DeltaLog, base: Snapshot, replaced: pa.Table, metadata: Metadata, written: Written
+) -> str | None:
+    """Returns the hash of the new rows, unless the log shows that they differ from the replaced rows."""
+    if not _is_defined_alike(base.metadata, metadata) or identities(StructType.from_json(metadata.schema_string)):
+        return None
+    new = replace(base, metadata=effective(metadata))
+    files = files_table(written.adds)
+    if stats_json.row_count(replaced) not in (None, written.rows) or _has_other_bounds(base, replaced, new, files):
+        return None
+    return content_of(new.metadata, scan.read(spark, log, new, files))
 
 
 def _is_defined_alike(before: Metadata, now: Metadata) -> bool:
@@ -99,9 +124,9 @@ def _is_defined_alike(before: Metadata, now: Metadata) -> bool:
     )
 
 
-def _has_other_bounds(base: Snapshot, new: Snapshot, files: pa.Table) -> bool:
+def _has_other_bounds(base: Snapshot, replaced: pa.Table, new: Snapshot, files: pa.Table) -> bool:
     """Returns whether the exact minimum or maximum of a column differs; the log does not know it for every column."""
-    before = min_max.extremes(base, base.files, base.schema.names)
+    before = min_max.extremes(base, replaced, base.schema.names)
     after = min_max.extremes(new, files, new.schema.names)
     return any(before[each] != after[each] for each in before.keys() & after.keys())
 

@@ -24,6 +24,9 @@ FILES_KEY: Final = "readFiles"
 UNITS_KEY: Final = "units"
 """The field of `commitInfo` of a commit of several statements: transaction identifier -> its statement's own fields."""
 
+ENDED_KEY: Final = "buildEnded"
+"""The field of `commitInfo` which states that the hooks after a build have run: its `ends`, and what is unknown."""
+
 CLONED_KEY: Final = "clonedFrom"
 """The field of `commitInfo` of a clone for the id and the version of the table whose rows the clone has."""
 
@@ -76,6 +79,8 @@ class Build:
             another schema is recognised; empty if it is never another schema's.
         query: the query whose relations do not count by their names in that comparison, if any.
         known: the facts, if the texts of the statement do not contain them, as in a clone.
+        changed: full names of the relations that statements before the build have changed on its behalf.
+        ends: identifies the work that must follow before the build counts; empty if no work follows.
     """
 
     owner: str
@@ -90,6 +95,8 @@ class Build:
     portable: str = ""
     query: str | None = None
     known: BuildFacts | None = None
+    changed: frozenset[str] = frozenset()
+    ends: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,7 @@ class BuildFacts:
         tables: full name of each table that the build read -> its state.
         definitions: full name of each view and function that it read -> its fingerprint.
         files: path of each list of files that it read -> its fingerprint; None if it is unknown.
+        ends: as in `Build`; None if no work follows.
     """
 
     owner: str
@@ -142,6 +150,7 @@ class BuildFacts:
     files: Mapping[str, str | None] = field(default_factory=dict)
     portable: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    ends: str | None = None
 
     @classmethod
     def of_info(cls, info: CommitInfo, key: str = INFO_KEY) -> BuildFacts | None:
@@ -155,7 +164,7 @@ class BuildFacts:
         if not isinstance(body, Mapping) or not all(isinstance(body.get(each), str) for each in _REQUIRED):
             return None
         tables = {name: _state(each) for name, each in _mapping(body, "tables").items()}
-        unknown, day, zone, portable = (body.get(name) for name in _OPTIONAL)
+        unknown, day, zone, portable, ends = (body.get(name) for name in _OPTIONAL)
         unknown = [] if unknown is None else unknown
         definitions, files = (_texts(body, name) for name in _FINGERPRINTS)
         if None in tables.values() or not isinstance(unknown, list) or not isinstance(day, str | None):
@@ -172,6 +181,7 @@ class BuildFacts:
             files=files,
             portable=portable if isinstance(portable, str) else None,
             settings={name: each for name, each in (_texts(body, "settings") or {}).items() if each is not None},
+            ends=ends if isinstance(ends, str) else None,
         )
 
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
@@ -187,6 +197,7 @@ class BuildFacts:
         body |= {"unknown": list(self.unknown)} if self.unknown else {}
         body |= {} if self.day is None else {"day": self.day, "zone": self.zone}
         body |= {} if self.portable is None else {"portable": self.portable}
+        body |= {} if self.ends is None else {"ends": self.ends}
         return {key: body}
 
     def inputs_info(self) -> dict[str, Json]:
@@ -195,7 +206,7 @@ class BuildFacts:
 
 
 _REQUIRED: Final = ("owner", "code", "environment")
-_OPTIONAL: Final = ("unknown", "day", "zone", "portable")
+_OPTIONAL: Final = ("unknown", "day", "zone", "portable", "ends")
 _FINGERPRINTS: Final = ("definitions", "files")
 """The facts that a commit always states: if they are missing, the commit has facts in another form."""
 

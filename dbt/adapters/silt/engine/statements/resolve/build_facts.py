@@ -38,6 +38,8 @@ def facts_of(build: Build, resolved: Resolved, zone: str) -> BuildFacts:
     ]
     unseen = inputs.versions.keys() - inputs.snapshots.keys()
     unknown += [f"it reads {name}, whose columns are unknown" for name in sorted(unseen)]
+    changed = build.changed.intersection((*inputs.versions, *inputs.definitions))
+    unknown += [f"its pre-hook changes {name}, which it reads" for name in sorted(changed)]
     return BuildFacts(
         build.owner,
         build.code,

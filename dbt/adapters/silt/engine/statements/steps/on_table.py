@@ -251,7 +251,8 @@ def _facts(context: Context, build: Build, resolved: Resolved, inputs: Mapping[s
         return {**build.known.commit_info(), **build.known.inputs_info()}
     facts = facts_of(build, resolved, context.resolver.time_zone)
     definitions, files = inputs.get(DEFINITIONS_KEY, {}), inputs.get(FILES_KEY, {})
-    return replace(facts, definitions=definitions, files=files, portable=portable_of(context, build)).commit_info()
+    facts = replace(facts, definitions=definitions, files=files, ends=build.ends or None)
+    return replace(facts, portable=portable_of(context, build)).commit_info()
 
 
 def portable_of(context: Context, build: Build) -> str | None:
