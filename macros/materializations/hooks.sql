@@ -49,7 +49,7 @@
     {{ run_hooks(hooks, inside_transaction=True) }}
     {{ run_hooks(hooks, inside_transaction=False) }}
     {%- do silt_run_after_publish(config.get('after_publish')) -%}
-    {%- do adapter.end_hooks(model) -%}
+    {%- do adapter.end_hooks() -%}
   {%- endif -%}
 {% endmacro %}
 

@@ -37,6 +37,13 @@ class LaterStatementMethods(metaclass=AdapterMeta):
     connections: SiltConnectionManager
 
     @available.parse_none
+    def end_hooks(self) -> None:
+        """Records that the hooks after a node's own write have run: from now on, the write counts as a build."""
+        if self.connections.node.context.hooks is not None:
+            with self.connections.exception_handler("record that the hooks have run"):
+                self.connections.runner.end_hooks(self.connections.catalog)
+
+    @available.parse_none
     def begin_later(self, model: Mapping[str, Any]) -> None:
         """Drops the statements that an earlier command of the run has left for the node, which states them again."""
         later = self.connections.later

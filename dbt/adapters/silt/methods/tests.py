@@ -228,7 +228,9 @@ class ReusedTestMethods(metaclass=AdapterMeta):
         logger.info(f"{test['name']}: {response}")
         is_unit = str(test["resource_type"]) == "unit_test"
         row = {"failures": 0, **dict.fromkeys(_ENDS, False)}
-        return _PassedResult(response, agate_tables.of_rows([{_SIDE: each} for each in _SIDES] if is_unit else [row]))
+        return _PassedResult(
+            response, agate_tables.of_rows([{"rows": "equal", _SIDE: each} for each in _SIDES] if is_unit else [row])
+        )
 
     @available.parse_none
     def note_test(self, response: SiltResponse, result: agate.Table) -> None:

@@ -98,17 +98,6 @@ class UnitMethods(metaclass=AdapterMeta):
         return unit
 
     @available.parse_none
-    def end_hooks(self, model: Mapping[str, Any]) -> None:
-        """Records that the hooks after a node's own write have run: its build counts from now on."""
-        own = self.connections.node.context.own
-        if own is None or own.build is None or not own.build.ends:
-            return
-        with self.connections.exception_handler("record that the hooks have run"):
-            log = log_of(self.connections.catalog, self._table(model))
-            if log is not None:
-                self.connections.runner.end_hooks(log, own)
-
-    @available.parse_none
     def clone_unit(self, model: Mapping[str, Any], full_refresh: bool) -> Unit:
         """Returns the unit of work of a node's clone."""
         with self.connections.exception_handler("name the unit of work"):

@@ -1,7 +1,7 @@
 """Keeps what the hooks of a node mean for its reuse: what they change, and whether all of them have run.
 
 A reused node's hooks do not run. So a pre-hook must not be able to change what the node reads, and a build counts only
-when the hooks after it have run: the log of its table says so (decision 0107).
+when the hooks after it have run: the log of its table says so (decision 0109).
 """
 
 from __future__ import annotations

@@ -147,10 +147,14 @@ class StatementRunner:
         """Records that a node was reused; the run has no unit of work for it."""
         self._recorder.record(response, self._facts(None), self._node.context.committed)
 
-    def end_hooks(self, log: DeltaLog, unit: Unit) -> None:
-        """Records that the hooks after a node's own write have run, without which its build does not count."""
-        if self._node.context.hooks is not None:
-            self._node.context.hooks.end(log, unit, self._facts(unit).commit_info())
+    def end_hooks(self, catalog: Catalog) -> None:
+        """Records that the hooks after a node's own write have run, if its build waits for them."""
+        hooks, own = self._node.context.hooks, self._node.context.own
+        if hooks is None or own is None or own.build is None or not own.build.ends:
+            return
+        log = log_of(catalog, hooks.own)
+        if log is not None:
+            hooks.end(log, own, self._facts(own).commit_info())
 
     def note_answer(self, text: str, read: Mapping[DeltaLog, Snapshot]) -> None:
         """Keeps the facts of a data test's query that was answered without Spark.

@@ -68,12 +68,13 @@ def test_facts_are_read_back_as_written() -> None:
 
 def test_facts_in_another_format_are_ignored() -> None:
     state = {"id": "a", "version": "1", "schema": "s"}
-    good = {"owner": "t", "code": "c", "environment": ""}
+    good = {"owner": "t", "code": "c", "environment": "", "definitions": {}, "files": {}}
     assert BuildFacts.of_info(CommitInfo(extra={"build": good})) is not None
     for body in (
         "text",
         {},
         {"owner": "t"},
+        {name: each for name, each in good.items() if name != "definitions"},
         {**good, "tables": {"a": state}},
         {**good, "tables": 1},
         {**good, "day": 1},
