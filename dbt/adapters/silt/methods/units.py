@@ -88,7 +88,7 @@ class UnitMethods(metaclass=AdapterMeta):
         return self._with_hooks(unit if decision is None else decision.unit, model)
 
     def _with_hooks(self, unit: Unit, model: Mapping[str, Any]) -> Unit:
-        """Returns the unit, whose build waits for later hooks; keeps what the hooks of a reusable node change."""
+        """Returns the unit, whose build waits for later hooks; keeps the changes of a reusable node's hooks."""
         context = self.connections.node.context
         if unit.build is not None and not reuse.runs_hooks(model):
             context.hooks = hook_effects.HookEffects(self._table(model))

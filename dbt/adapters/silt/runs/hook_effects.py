@@ -1,7 +1,7 @@
-"""Keeps what the hooks of a node mean for its reuse: what they change, and whether all of them have run.
+"""Keeps the effects of a node's hooks on its reuse: the relations that they change, and whether all of them have run.
 
-A reused node's hooks do not run. So a pre-hook must not be able to change what the node reads, and a build counts only
-when the hooks after it have run: the log of its table says so (decision 0109).
+A reused node's hooks do not run. So a pre-hook must not be able to change a relation that the node reads, and a build
+counts only when the hooks after it have run: the log of its table says so (decision 0112).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HARMLESS: Final = (ast.Optimize, ast.Vacuum, ast.CreateSchema)
 
 @dataclass
 class HookEffects:
-    """What the hooks of a node that may be reused have changed so far.
+    """The changes that the hooks of a node, which may be reused, have made so far.
 
     Attributes:
         own: the node's table.
@@ -59,7 +59,7 @@ class HookEffects:
             self.changes_own |= self.own in names or (written is not None and written.table is None)
 
     def build(self, build: Build) -> Build:
-        """Returns the build with what the pre-hooks have changed."""
+        """Returns the build with the changes of the pre-hooks."""
         unknown = ["a statement of its pre-hook may change what it reads"] if self.is_unclear else []
         if self.own in self.before and build.effect is not Effect.REPLACES:
             unknown.append("its pre-hook changes its table")

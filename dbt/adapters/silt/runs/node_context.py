@@ -51,7 +51,7 @@ class NodeContext:
         ended: whether its materialization completed.
         failure: the reason why it was not written, if dbt has only logged the reason.
         own: its own write, as its materialization names it.
-        hooks: what its hooks have changed, if it may be reused and they would then not run.
+        hooks: the changes of its hooks, if it may be reused and they would then not run.
         built_because: the reasons why it is built although it may be reused.
         test: the query of a data test, as a build that writes no table, if its result may be reused.
         facts: the facts of that query, when it has run.
