@@ -1,7 +1,7 @@
 """Keeps the effects of a node's hooks on its reuse: the relations that they change, and whether all of them have run.
 
 A reused node's hooks do not run. So a pre-hook must not be able to change a relation that the node reads, and a build
-counts only when the hooks after it have run: the log of its table says so (decision 0112).
+counts only when the hooks after it have run: the log of its table says so (decision 0113).
 """
 
 from __future__ import annotations
