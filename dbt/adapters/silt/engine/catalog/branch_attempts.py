@@ -14,11 +14,12 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from dbt.adapters.silt.engine.kernel import errors, foreign_json
+from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import needed_files
-from dbt.adapters.silt.engine.kernel.publication.documents import Status, began_ms
+from dbt.adapters.silt.engine.kernel.publication.documents import FORMAT, Status, began_ms
+from dbt.adapters.silt.engine.kernel.publication.documents import parsed as parsed_document
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
@@ -161,7 +162,7 @@ class BranchAttempts:
             ConcurrentModificationError: if another process has recorded it.
         """
         number = self.number + 1
-        body = json.dumps({"publication": None if publication is None else str(publication)}).encode()
+        body = json.dumps({"publication": None if publication is None else str(publication), "format": FORMAT}).encode()
         self._register.store.make_folder(self._folder)
         if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
             raise AttemptTakenError("another process has published, continued or dropped these changes")
@@ -190,12 +191,10 @@ def parsed(store: Store, path: str, parse: Callable[[Any], T]) -> T:
     """Returns the value in a document of a branch.
 
     Raises:
-        CorruptLogError: if it cannot be read.
+        ObjectMissing: if it is missing.
+        CorruptLogError, UnsupportedFeatureError: as `documents.parsed`.
     """
-    try:
-        return parse(foreign_json.loads(store.read(path, DOCUMENT_BYTES)))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise errors.CorruptLogError(f"{path} cannot be read ({error!r})") from error
+    return parsed_document(path, store.read(path, DOCUMENT_BYTES), parse)
 
 
 def _publication(body: Any) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER, documents, parsed
 from dbt.adapters.silt.engine.catalog.documents import file_name
+from dbt.adapters.silt.engine.kernel.publication.documents import FORMAT
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 SUFFIX: Final = ".later.json"
@@ -149,7 +150,7 @@ class LaterStatements:
             known.pop(document.owner, None)
             return
         statements = [[each.text, each.app_id] for each in document.statements]
-        body = {"owner": document.owner, "number": document.number, "statements": statements}
+        body = {"format": FORMAT, "owner": document.owner, "number": document.number, "statements": statements}
         self._store.make_folder(self._folder)
         self._store.put(path, json.dumps(body, ensure_ascii=False).encode())
         known[document.owner] = document

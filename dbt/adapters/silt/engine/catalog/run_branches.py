@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, La
 from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments, in_progress
 from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes, read_nodes, write_nodes
 from dbt.adapters.silt.engine.kernel import errors
+from dbt.adapters.silt.engine.kernel.publication.documents import FORMAT
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 
@@ -385,10 +386,13 @@ class RunBranches:
 
     def _readable(self, folder: str = _RUNS) -> list[BranchedRun]:
         found = []
-        for each in self._store.files_below(folder):
+        for path in branch_attempts.documents(self._store, folder):
             try:
-                found.append(self._read(each.path))
-            except errors.CorruptLogError as error:
+                found.append(self._read(path))
+            except (errors.TableDamagedError, errors.UnsupportedFeatureError, errors.StorageError) as error:
+                # Any other failure of the storage is no reason to pass over a run.
+                if isinstance(error, errors.StorageError) and not isinstance(error.__cause__, PermissionError):
+                    raise
                 _logger.warning("%s", error)
         return [run for run in found if run is not None]
 
@@ -424,4 +428,4 @@ def _run(body: Any) -> BranchedRun:
 
 
 def _text(run: BranchedRun) -> bytes:
-    return json.dumps(asdict(run), ensure_ascii=False).encode()
+    return json.dumps({"format": FORMAT, **asdict(run)}, ensure_ascii=False).encode()

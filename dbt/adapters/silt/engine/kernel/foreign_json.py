@@ -8,6 +8,7 @@ write, and `NaN` and `Infinity`, which are not JSON.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final, NoReturn
@@ -23,8 +24,13 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
+
+
 # Created once: `json.loads` with an argument creates a decoder per call, which takes as long as a short line.
-_PLAIN: Final = json.JSONDecoder(parse_constant=_refuse)
+_PLAIN: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
 _EXACT: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 _SHOWN: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=str)
 

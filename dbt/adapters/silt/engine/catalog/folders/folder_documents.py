@@ -10,16 +10,21 @@ If the publication is published, readers take the new meaning from the second do
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import FUNCTION_SUFFIX, VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
-from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
+    StorageError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
@@ -88,10 +93,16 @@ class FolderDocuments:
             raise name_errors.no_schema(f"{database}.{schema}") from error
         changing = set(_stems(files, _next_ending(suffix)))
         plain = [stem for stem in _stems(files, suffix) if stem not in changing]
-        changed = [
-            name for name in (RelationName(database, schema, stem) for stem in changing) if self.has(name, suffix)
-        ]
-        return [*(RelationName(database, schema, stem) for stem in plain), *changed]
+        changed = [RelationName(database, schema, stem) for stem in changing]
+        listed = [name for name in changed if self._is_listed(name, suffix)]
+        return [*(RelationName(database, schema, stem) for stem in plain), *listed]
+
+    def _is_listed(self, name: RelationName, suffix: str) -> bool:
+        """Returns whether a name is listed; if its change cannot be read, the use of the name raises the reason."""
+        try:
+            return self.has(name, suffix)
+        except (TableDamagedError, UnsupportedFeatureError, StorageError):
+            return True
 
     def next(self, name: RelationName, suffix: str) -> NextMeaning | None:
         """Returns the change of a name by a publication that has begun, if any.
@@ -104,15 +115,9 @@ class FolderDocuments:
         if data is None:
             return None
         try:
-            body = foreign_json.loads(data)
-            found = NextMeaning(int(body["publication"]), documents.parse_change(body))
-            if (found.change.schema, found.change.name) != (name.schema, name.identifier):
-                raise ValueError("it is the change of another name")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptLogError(
-                f"{path} cannot be read ({error!r})", remedy="Delete this file if no program is running"
-            ) from error
-        return found
+            return documents.parsed(path, data, partial(_next_meaning, name))
+        except CorruptLogError as error:
+            raise CorruptLogError(error.problem, remedy="Delete this file if no program is running") from error
 
     def creates_unpublished(self, name: RelationName) -> bool:
         """Returns whether a publication that is not published creates a table of that name; raises as `next`."""
@@ -121,7 +126,8 @@ class FolderDocuments:
 
     def put_next(self, name: RelationName, suffix: str, found: NextMeaning) -> None:
         """Notes the change of a name."""
-        body = {**documents.serialize_change(found.change), "publication": str(found.publication)}
+        change = documents.serialize_change(found.change)
+        body = {"format": documents.FORMAT, **change, "publication": str(found.publication)}
         self.store.put(_next_path(name, suffix), json.dumps(body, ensure_ascii=False).encode())
 
     def delete_next(self, name: RelationName, suffix: str) -> None:
@@ -162,3 +168,10 @@ def _next_path(name: RelationName, suffix: str) -> str:
 
 def _next_ending(suffix: str) -> str:
     return suffix.removesuffix(".json") + _NEXT
+
+
+def _next_meaning(name: RelationName, body: Mapping[str, Any]) -> NextMeaning:
+    found = NextMeaning(int(body["publication"]), documents.parse_change(body))
+    if (found.change.schema, found.change.name) != (name.schema, name.identifier):
+        raise ValueError("it is the change of another name")
+    return found

@@ -78,10 +78,10 @@ class FolderTables:
         return [name for name in found if self._is_listed(store, name)]
 
     def _is_listed(self, store: Store, name: RelationName) -> bool:
-        """Returns whether the table exists, or the storage failed: then a read of the table raises the reason."""
+        """Returns whether the table exists, or that cannot be read: then a read of the table raises the reason."""
         try:
             return self.has(store, name)
-        except errors.StorageError:
+        except (errors.StorageError, errors.TableDamagedError, errors.UnsupportedFeatureError):
             return True
 
     def end(self, store: Store, name: RelationName) -> None:

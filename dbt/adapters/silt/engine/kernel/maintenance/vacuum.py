@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.local_store import is_temporary_name
-from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.storage.store import DEEPEST, DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, DeletionVector, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.paths import (
     LAST_VACUUM_INFO,
@@ -270,6 +270,8 @@ class _Search:
             of_writer: whether the folder is, or is within, a folder that a writer created for its own files, whose
                 content is not hidden.
         """
+        if folder.count("/") > DEEPEST:
+            return False  # no engine writes files there
         modified_ms = self._store.folder_modified_ms(folder)
         try:
             files, names = self._tree.content(folder)

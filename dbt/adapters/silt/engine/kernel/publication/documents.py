@@ -8,19 +8,29 @@ The decision is written if it does not exist, so that only one decision is ever 
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.clock import Clock, back_off
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, NotWrittenError, StorageError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
+    NotWrittenError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table import json_fields
+
+T = TypeVar("T")
 
 FOLDER: Final = "_publications"
+FORMAT: Final = 1
+"""The format of the documents of publications and branches."""
 NEW: Final = -1
 """The base of a table that a publication creates."""
 
@@ -193,7 +203,7 @@ class Documents:
         """
         self.store.make_folder(FOLDER)
         names = [serialize_change(each) for each in begun.names]
-        body = {**asdict(begun), "publication": str(begun.publication), "names": names}
+        body = {"format": FORMAT, **asdict(begun), "publication": str(begun.publication), "names": names}
         if self.store.put_if_absent(_begun_path(begun.publication), _text(body)) is PutResult.EXISTS:
             raise StorageError(f"a publication with the id {begun.publication} exists", remedy="Run it again")
 
@@ -207,9 +217,7 @@ class Documents:
         body = self._read(_begun_path(publication))
         if body is None:
             return None
-        with _named(_begun_path(publication)):
-            names = tuple(map(parse_change, body.get("names", ())))
-            return Begun(publication, int(body["time_ms"]), tuple(map(_part, body["parts"])), names)
+        return parsed(_begun_path(publication), body, partial(_begun, publication))
 
     def decide(self, begun: Begun, status: Status, versions: Mapping[str, int]) -> Decision:
         """Writes the decision if it is missing, and returns it.
@@ -219,6 +227,7 @@ class Documents:
         """
         path = _path(begun.publication)
         body = {
+            "format": FORMAT,
             "id": str(begun.publication),
             "status": status.value,
             "time": self.clock.now_ms(),
@@ -258,21 +267,17 @@ class Documents:
         body = self._read(_path(publication))
         if body is None:
             return None
-        with _named(_path(publication)):
-            return Decision(publication, Status(body["status"]), tuple(map(_decided, body["tables"])))
+        return parsed(_path(publication), body, partial(_decision, publication))
 
     def forget_beginning(self, publication: int) -> None:
         """Deletes the document of the beginning, which the decision replaces."""
         self.store.delete(_begun_path(publication))
 
-    def _read(self, path: str) -> dict[str, Any] | None:
+    def _read(self, path: str) -> bytes | None:
         try:
-            data = self.store.read(path, DOCUMENT_BYTES)
+            return self.store.read(path, DOCUMENT_BYTES)
         except ObjectMissing:
             return None
-        with _named(path):
-            body: dict[str, Any] = foreign_json.loads(data)
-            return body
 
 
 def serialize_change(change: NameChange) -> dict[str, Any]:
@@ -316,8 +321,21 @@ def _string(value: Any) -> str:
     return value
 
 
+def _begun(publication: int, body: Mapping[str, Any]) -> Begun:
+    names = tuple(map(parse_change, body.get("names", ())))
+    return Begun(publication, int(body["time_ms"]), tuple(map(_part, body["parts"])), names)
+
+
+def _decision(publication: int, body: Mapping[str, Any]) -> Decision:
+    return Decision(publication, Status(body["status"]), tuple(map(_decided, body["tables"])))
+
+
 def _part(body: Mapping[str, Any]) -> Part:
-    return Part(**{**body, "location": _inside(body["location"]), "paths": tuple(body["paths"])})
+    for name, kind in (("base", json_fields.long), ("table", json_fields.text), ("table_id", json_fields.text)):
+        json_fields.required(kind(body, name), name)
+    json_fields.text(body, "commit")
+    paths = json_fields.strings(body, "paths") or ()
+    return Part(**{**body, "location": _inside(_string(body["location"])), "paths": paths})
 
 
 def _inside(location: str) -> str:
@@ -339,13 +357,27 @@ def _decided(body: Mapping[str, Any]) -> DecidedTable:
     )
 
 
-@contextlib.contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Raises CorruptLogError with the path of a document that cannot be read."""
+def parsed(path: str, data: bytes, parse: Callable[[Any], T]) -> T:
+    """Returns the value in a document of a publication or a branch.
+
+    Args:
+        path: the path of the document, for messages.
+        parse: converts its JSON; may raise ValueError, KeyError, TypeError or AttributeError.
+
+    Raises:
+        CorruptLogError: if it cannot be read.
+        UnsupportedFeatureError: if a later version of this package has written it.
+    """
     try:
-        yield
+        body = foreign_json.loads(data)
+        written = body.get("format", FORMAT)
+        if written in (None, FORMAT) or not isinstance(written, int):
+            return parse(body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
+    raise UnsupportedFeatureError(
+        f"{path} was written by a later version of dbt-silt, in format {written}", remedy="Use that version"
+    )
 
 
 def _path(publication: int) -> str:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, Protocol, cast
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, CorruptLogError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, Settle, VersionTaken
@@ -26,6 +26,10 @@ from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
 _AT_ONCE: Final = 16
 _PATIENCE_MS: Final = 10_000
 """How long a reader leaves a publication to the process that began it, in milliseconds."""
+_MOST_FOR_READER: Final = 200
+"""The most names and tables of a publication that a reader settles; a larger one is left to the next writer."""
+_MOST_WAITING: Final = 50
+"""The most publications that wait for each other."""
 
 
 class _Beaten(Exception):
@@ -107,6 +111,9 @@ class Publications:
         if self.clock.now_ms() - documents.began_ms(publication) < _PATIENCE_MS:
             return False
         try:
+            begun = self.documents.begun(publication)
+            if begun is not None and len(begun.names) + len(begun.parts) > _MOST_FOR_READER:
+                return self.is_decided_published(publication)
             return self.settle(publication)
         except SiltError:
             return False
@@ -210,6 +217,11 @@ class Publications:
             _Beaten: if one of them is decided thereby, up to the call that completes it.
         """
         circle = (*waiting, own)
+        if len(circle) > _MOST_WAITING:
+            raise CorruptLogError(
+                f"more than {_MOST_WAITING} publications wait for each other, from {circle[0]} to {other}",
+                remedy=f"Move the documents of publications that no program works on out of {documents.FOLDER}",
+            )
         if other in circle:
             latest = max(circle[circle.index(other) :])
             begun = self.documents.begun(latest)

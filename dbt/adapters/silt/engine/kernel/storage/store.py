@@ -19,6 +19,9 @@ MOST_BYTES: Final = 2 << 30
 DOCUMENT_BYTES: Final = 64 << 20
 """The size, in bytes, of the largest JSON document that is read, such as a checksum, view or list of names."""
 
+DEEPEST: Final = 100
+"""The greatest depth of nested folders that are listed."""
+
 _READS: Final = 3
 _FILES_AT_ONCE: Final = 8
 
@@ -210,7 +213,11 @@ class Store(Protocol):
         return iter([found[name] for name in sorted(found)])
 
     def files_below(self, folder: str) -> list[FileStatus]:
-        """Lists the files in the folder and its subfolders, in no order; empty if the folder does not exist."""
+        """Lists the files in the folder and its subfolders, in no order; empty if the folder does not exist.
+
+        Raises:
+            UnusableFileError: if folders are nested more than `DEEPEST` deep.
+        """
         return list(_walk(self, folder))
 
     def tree(self) -> Tree:
@@ -444,14 +451,16 @@ class _Folders:
         return self.store.list_from(folder), self.store.list_folders(folder)
 
 
-def _walk(store: Store, folder: str) -> Iterator[FileStatus]:
+def _walk(store: Store, folder: str, depth: int = 0) -> Iterator[FileStatus]:
+    if depth > DEEPEST:
+        raise UnusableFileError(f"{folder[:200]}... has folders that are nested more than {DEEPEST} deep")
     try:
         files, folders = store.list_from(folder), store.list_folders(folder)
     except ObjectMissing:
         return
     yield from files
     for name in folders:
-        yield from _walk(store, joined(folder, name))
+        yield from _walk(store, joined(folder, name), depth + 1)
 
 
 def _part(file: IO[bytes], start: int, end: int) -> bytes:

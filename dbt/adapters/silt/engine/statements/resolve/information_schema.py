@@ -16,8 +16,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, TableDamagedError
+from dbt.adapters.silt.engine.kernel.errors import (
+    NotATableError,
+    RelationNotFoundError,
+    StorageError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, may_be_true
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -131,15 +138,22 @@ class _Source:
     def columns(self, entry: RelationEntry) -> StructType:
         """Returns the columns of a relation; empty if it no longer exists, or is a view that cannot be read."""
         if entry.kind is RelationKind.VIEW:
-            return self.catalog.view(entry.name).commented(self.view_columns(entry.name) or StructType())
+            view = self.view(entry)
+            return StructType() if view is None else view.commented(self.view_columns(entry.name) or StructType())
         with contextlib.suppress(RelationNotFoundError, NotATableError):
             return self.catalog.table(entry.name).snapshot().schema
         return StructType()
 
+    def view(self, entry: RelationEntry) -> View | None:
+        """Returns a view, or None if it no longer exists, or its document cannot be read."""
+        with contextlib.suppress(RelationNotFoundError, TableDamagedError, UnsupportedFeatureError, StorageError):
+            return self.catalog.view(entry.name)
+        return None
+
     def row_count(self, entry: RelationEntry) -> int | None:
         if entry.kind is not RelationKind.TABLE or not self.asked.row_count:
             return None
-        with contextlib.suppress(RelationNotFoundError, TableDamagedError):
+        with contextlib.suppress(RelationNotFoundError, TableDamagedError, UnsupportedFeatureError, StorageError):
             return row_count(self.catalog.table(entry.name).snapshot().files)
         return None
 
@@ -157,7 +171,8 @@ def _tables(source: _Source) -> Iterator[_Row]:
 def _views(source: _Source) -> Iterator[_Row]:
     for each in source.relations():
         if each.kind is RelationKind.VIEW:
-            yield (*_parts(each.name), source.catalog.view(each.name).text)
+            view = source.view(each)
+            yield (*_parts(each.name), None if view is None else view.text)
 
 
 def _columns(source: _Source) -> Iterator[_Row]:
