@@ -17,7 +17,12 @@ from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
 from dbt.adapters.silt.engine.catalog.run_commands import commands as module
 from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand, from_json, to_json
 from dbt.adapters.silt.engine.catalog.run_commands.documents import PATIENCE_MS, CommandDocuments
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, CorruptLogError, RunInProgressError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentModificationError,
+    CorruptLogError,
+    RunInProgressError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.publication.tables import Killed
 from tests.unit.engine.catalog.test_branch_names import AFTER, BEFORE, KEPT, STORES, Dying, filled, opened, shown
@@ -176,7 +181,7 @@ def test_a_published_run_is_found_by_its_id_even_if_it_has_changed_nothing(store
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": 2},
+        {"format": 0},
         {"selected": "all"},
         {"results": {"passed": [1]}},
         {"process": "x"},
@@ -193,6 +198,14 @@ def test_a_document_that_this_package_did_not_write_is_refused_by_name(store: St
     with pytest.raises(CorruptLogError, match=r"command\.json cannot be read"):
         command.documents.standing()
     assert shown(opened(store, 1)) == BEFORE
+
+
+def test_a_document_of_a_later_version_is_not_called_damage(store: Store) -> None:
+    command = Command.begin(opened(store), "first", A)
+    (path,) = [path for path in left(store) if path.endswith(COMMAND)]
+    store.put(path, json.dumps({**json.loads(store.read(path)), "format": 2}).encode())
+    with pytest.raises(UnsupportedFeatureError, match=r"command\.json was written by a later version"):
+        command.documents.standing()
 
 
 def test_a_document_is_read_as_it_was_written_without_characters_that_a_terminal_obeys() -> None:
