@@ -16,6 +16,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.command_server import idle_time
 from dbt.adapters.silt.dbt_seams import interruption
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.records.journal import CommitJournal
@@ -89,15 +90,18 @@ class SiltConnectionManager(SQLConnectionManager):
             DbtRuntimeError: if the variable `silt_publish` is invalid.
         """
         given = cast("SiltCredentials", self.profile.credentials)
-        with self.exception_handler("read `silt_publish`"):
-            return RunPublication(
-                self.invocation,
-                publish_mode(self.invocation.variables, given.publish),
-                PublicationSettings(given.publish_attempts, given.held_inputs == "newest"),
-                (given.database, given.schema),
-                lambda: self.environment.catalog,
-                self._run_later,
-            )
+        try:
+            mode = publish_mode(self.invocation.variables, given.publish)
+        except InvalidSettingError as error:
+            raise DbtRuntimeError(str(error)) from error
+        return RunPublication(
+            self.invocation,
+            mode,
+            PublicationSettings(given.publish_attempts, given.held_inputs == "newest"),
+            (given.database, given.schema),
+            lambda: self.environment.catalog,
+            self._run_later,
+        )
 
     @property
     def again(self) -> run_again.Again | None:

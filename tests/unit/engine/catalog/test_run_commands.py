@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,12 @@ from tests.unit.engine.catalog.test_branch_names import AFTER, BEFORE, KEPT, STO
 from tests.unit.engine.catalog.test_run_branches import RUN, append_once, left, work
 
 A, B, TEST_A = "model.p.a", "model.p.b", "test.p.t_a.1"
+
+
+@pytest.fixture(autouse=True)
+def _locks_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands have the same ids in each test, unlike dbt's, and tests may run at the same time."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 @pytest.fixture(params=STORES.values(), ids=STORES)

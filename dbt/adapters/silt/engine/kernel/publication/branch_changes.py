@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -46,6 +46,10 @@ _OF_THE_COMMIT: Final = frozenset(
 """The fields that a publication states for its commit as a whole."""
 
 
+def _no_content() -> None:
+    """Returns that a dropped table has no files."""
+
+
 @dataclass(frozen=True)
 class BranchVersions:
     """The versions of a table that a branch has changed.
@@ -54,13 +58,13 @@ class BranchVersions:
         table_id: the id in its metadata.
         base: the version at which the branch begins; -1 if the branch creates the table.
         last_change: the last version on the branch that changed rows; `base` if none did.
-        content: the hash of the files of its last version.
+        content: returns the hash of the files of its last version; the table must not have been dropped meanwhile.
     """
 
     table_id: str
     base: int
     last_change: int
-    content: str | None = None
+    content: Callable[[], str | None] = _no_content
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,9 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
         changes = replace(changes, change_files=())
     before = None if base is None else base.metadata
     extra = _commit_info(commits, changes, before)
-    content = None if drops(changes) else log.snapshot().content
-    versions = replace(_versions(commits, log.base_version, before), content=content)
+    versions = _versions(commits, log.base_version, before)
+    if not drops(changes):
+        versions = replace(versions, content=lambda: log.snapshot().content)
     # A restored version, and a version whose rows are known, has no rows that other writers have added meanwhile.
     restores = any(commit.info.operation == RESTORE_OPERATION for commit in commits)
     level = IsolationLevel.SERIALIZABLE if restores or CONTENT_INFO_KEY in extra else None

@@ -63,7 +63,7 @@ class _Published:
     @property
     def content(self) -> str | None:
         """The hash of the files of the published version; None if other writers have committed since the base."""
-        return self.versions.content if self.table.next_version == self.versions.base + 1 else None
+        return self.versions.content() if self.table.next_version == self.versions.base + 1 else None
 
 
 @dataclass(frozen=True)
