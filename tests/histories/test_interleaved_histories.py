@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
 from tests.histories.checker import check
 from tests.histories.history import Answer
 from tests.histories.interleaved import Run, workload
+from tests.simulation.interleaving import Scheduler, random_order
+
+
+class Snapshot:
+    """A snapshot that refers to itself, so that only a collection of garbage frees it."""
+
+    itself: Snapshot
 
 
 @pytest.mark.parametrize("has_folders", [True, False])
@@ -30,6 +39,18 @@ def test_a_seed_gives_the_same_history_again_with_all_that_statements_have_read(
     first, second = (Run(workload(1, clients=3, length=8)).history() for _ in range(2))
     assert first == second
     assert any(each.written and each.reads for each in first.transactions)
+
+
+def test_no_collection_of_garbage_changes_a_history() -> None:
+    def lives_after_allocations() -> bool:
+        snapshot = Snapshot()
+        snapshot.itself, handed_out = snapshot, weakref.ref(snapshot)
+        del snapshot
+        allocated: list[list[int]] = [[] for _ in range(100_000)]
+        return len(allocated) > 0 and handed_out() is not None
+
+    assert not lives_after_allocations()
+    assert Scheduler().run([lives_after_allocations], random_order(1)) == [True]
 
 
 @pytest.mark.long
