@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.engine.house import House
@@ -82,6 +84,19 @@ def test_files_outside_of_the_tables_are_read(stocked: House, tmp_path_factory: 
     with stocked.warehouse.transaction() as together:
         together.sql(f"insert into res select id from parquet.`{folder}`")
     assert stocked.rows("select * from res") == [(7,)]
+
+
+def test_a_table_outside_of_the_database_is_read_as_it_is_and_is_not_checked(
+    stocked: House, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = str(tmp_path_factory.mktemp("tables") / "other")
+    write_deltalake(folder, pa.table({"id": [1]}))
+    with stocked.warehouse.transaction() as together:
+        together.sql(f"insert into res select max(id) from delta.`{folder}`")
+        write_deltalake(folder, pa.table({"id": [2]}), mode="append")
+        together.sql(f"insert into res select max(id) from delta.`{folder}`")
+        write_deltalake(folder, pa.table({"id": [3]}), mode="append")
+    assert stocked.rows("select * from res") == [(1,), (2,)]
 
 
 @pytest.mark.parametrize(
