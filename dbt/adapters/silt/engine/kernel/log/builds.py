@@ -185,7 +185,7 @@ class BuildFacts:
         )
 
     def commit_info(self, key: str = INFO_KEY) -> dict[str, Json]:
-        """Returns the field for a commit's commitInfo; it is one, so that no other statement's facts mix with these."""
+        """Returns the field for a commit's commitInfo: a single field, so that facts of other statements stay apart."""
         tables = {
             name: {"id": at.table_id, "version": at.version, "schema": at.schema, "content": at.content}
             for name, at in self.tables.items()

@@ -172,7 +172,7 @@ def check_can_optimize(log: BranchLog) -> None:
 
 
 def _with_forgotten(changes: Changes, base: Snapshot) -> Changes:
-    """Returns the changes with the transaction identifiers that a RESTORE sets back among those that are forgotten."""
+    """Returns the changes with the transaction identifiers that a RESTORE sets back among the forgotten identifiers."""
     back = {each.app_id for each in changes.transactions if base.holds((each.app_id, each.version))}
     return replace(
         changes,

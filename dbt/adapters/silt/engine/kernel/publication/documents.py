@@ -371,7 +371,7 @@ def parsed(path: str, data: bytes, parse: Callable[[Any], T]) -> T:
     try:
         body = foreign_json.loads(data)
         written = body.get("format", FORMAT)
-        if written in (None, FORMAT) or not isinstance(written, int):
+        if not isinstance(written, int) or written <= FORMAT:
             return parse(body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"{path} cannot be read ({error!r})") from error

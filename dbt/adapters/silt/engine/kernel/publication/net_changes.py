@@ -81,7 +81,7 @@ class _Files:
             self.links.append((removed[0], number))
 
     def linked_to(self, commits: Sequence[int]) -> set[int]:
-        """Returns the commits that are linked to one of these, through others too."""
+        """Returns the commits that are linked to any of these, directly or through further commits."""
         found: set[int] = set()
         new = set(commits)
         while new:

@@ -27,7 +27,7 @@ _AT_ONCE: Final = 16
 _PATIENCE_MS: Final = 10_000
 """How long a reader leaves a publication to the process that began it, in milliseconds."""
 _MOST_FOR_READER: Final = 200
-"""The most names and tables of a publication that a reader settles; a larger one is left to the next writer."""
+"""The most names and tables of a publication that a reader settles; a larger publication is left to the next writer."""
 _MOST_WAITING: Final = 50
 """The most publications that wait for each other."""
 

@@ -58,7 +58,7 @@ class Isolation:
 
 
 OF_STATEMENTS: Final = Isolation(None, checks_unchanged=False)
-"""The isolation of statements that are committed one by one: each depends on the table that it changes, alone."""
+"""The isolation of statements that are committed separately: each depends on the table that it changes, alone."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class _Published:
 
 @dataclass(frozen=True)
 class _Names:
-    """The tables that a publication changes, by name; `consumed` are those whose changes on the branch are consumed."""
+    """The tables that a publication changes, by name; `consumed` are the tables whose changes the branch has read."""
 
     tables: Mapping[str, _Published]
     consumed: set[str] = field(default_factory=set)
