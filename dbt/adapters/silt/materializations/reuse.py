@@ -63,8 +63,8 @@ _OWN_STRATEGIES: Final = (
 _EXPRESSIONS_OF_SNAPSHOTS: Final = ("unique_key", "updated_at", "check_cols", "dbt_valid_to_current")
 _LOCAL_TIME: Final = "/etc/localtime"
 _NAME_IN_HOOK: Final = r"""(['"][\w$ -]*['"]|v(ersion)?\s*=\s*['"]?\w+['"]?|[\s,])*"""
-_NAMED_IN_HOOK: Final = re.compile(r"\{\{-?\s*(this|this\.\w+|(ref|source)\(" + _NAME_IN_HOOK + r"\))\s*-?\}\}")
-"""The expressions in a hook whose values are names of relations."""
+_NAMED_IN_HOOK: Final = re.compile(r"\{\{-?\s*((this|target)(\.\w+)?|(ref|source)\(" + _NAME_IN_HOOK + r"\))\s*-?\}\}")
+"""The expressions in a hook whose values are names of relations, or of the target, which each node's hash contains."""
 
 _JINJA: Final = re.compile(r"\{[{%]")
 _NOT_OF_ROWS: Final = frozenset(

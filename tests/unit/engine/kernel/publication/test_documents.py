@@ -50,6 +50,7 @@ def test_the_decision_is_a_public_document() -> None:
     body = json.loads(found.store.read("_publications/7.json"))
     assert body.pop("time") > 0
     assert body == {
+        "format": 1,
         "id": "7",
         "status": "published",
         "tables": [
