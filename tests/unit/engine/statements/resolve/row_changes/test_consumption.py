@@ -45,7 +45,8 @@ def begin(state: Consumption, asked: Options = ALL) -> tuple[int | None, Positio
 @pytest.mark.parametrize("snapshot", [None, consumer().snapshot])
 def test_a_consumer_without_rows_begins_with_all_rows(snapshot: Snapshot | None) -> None:
     after, position = begin(Consumption(DAILY, snapshot, is_replaced=False))
-    assert (after, position) == (None, Position("silt.main.daily", RECORDED, 9, None))
+    assert (after, position) == (None, Position("silt.main.daily", RECORDED, 9, None, mark=position.mark))
+    assert position.mark, "the position knows the version by its files, too"
     assert position.is_changed
     assert position.is_advanced
 
