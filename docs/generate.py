@@ -200,10 +200,11 @@ def kinds() -> list[type[SiltError]]:
 
 
 def below(kind: type[SiltError]) -> Iterator[type[SiltError]]:
-    """Yields the errors of a kind, each before its subclasses."""
+    """Yields the public errors of a kind, each before its subclasses."""
     for each in kind.__subclasses__():
-        yield each
-        yield from below(each)
+        if each.__module__ == SiltError.__module__:
+            yield each
+            yield from below(each)
 
 
 def anchor(error: type[SiltError]) -> str:
