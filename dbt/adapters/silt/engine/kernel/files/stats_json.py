@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.table.value_order import LONG_EXPONENT, Decimals, ValueOrder
+from dbt.adapters.silt.engine.kernel.table.value_order import Decimals, ValueOrder, has_long_exponents
 
 Path: TypeAlias = tuple[str, ...]
 Statistic: TypeAlias = Path
@@ -75,7 +75,7 @@ def record_count(text: str | None) -> int | None:
 
 
 def _read_part(orders: Mapping[Statistic, ValueOrder], texts: pa.Array) -> dict[Statistic, pa.Array]:
-    if len(texts) <= _FEW or (_has_decimals(orders) and _has_long_exponents(texts)):
+    if len(texts) <= _FEW or (_has_decimals(orders) and has_long_exponents(texts)):
         return _read_each(texts, orders)
     lines = pc.fill_null(texts, "{}")
     # Arrow's reader refuses all strings if it refuses any of them.
@@ -89,10 +89,6 @@ def _read_part(orders: Mapping[Statistic, ValueOrder], texts: pa.Array) -> dict[
 
 def _has_decimals(orders: Mapping[Statistic, ValueOrder]) -> bool:
     return any(isinstance(order, Decimals) for order in orders.values())
-
-
-def _has_long_exponents(texts: pa.Array) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, LONG_EXPONENT)).as_py())
 
 
 def widened(text: str) -> str:

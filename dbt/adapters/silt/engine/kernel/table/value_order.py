@@ -161,13 +161,17 @@ class WidenedFloats(Doubles):
         return pc.max_element_wise(self.from_statistics(maxima), Floats().from_statistics(maxima))
 
 
-LONG_EXPONENT: Final = r"[0-9.][eE][+-]?[0-9]{4,}"
-"""Matches numbers with an exponent that may end the process if Arrow converts their text to a decimal."""
+_LONG_EXPONENT: Final = r"[0-9.][eE][+-]?[0-9]{4,}"
 
 _MOST_DIGITS: Final = 1000
 
 
-def is_safe(number: Decimal) -> bool:
+def has_long_exponents(texts: pa.Array) -> bool:
+    """Returns whether a number in any string may end the process if Arrow converts it to a decimal."""
+    return bool(pc.any(pc.match_substring_regex(texts, _LONG_EXPONENT)).as_py())
+
+
+def _is_safe(number: Decimal) -> bool:
     """Returns whether Arrow can convert the number to a decimal, or refuse it; a long exponent ends the process."""
     _, digits, exponent = number.as_tuple()
     return isinstance(exponent, int) and len(digits) <= _MOST_DIGITS and abs(exponent) <= _MOST_DIGITS
@@ -184,7 +188,7 @@ class Decimals(ValueOrder):
         self.float_limit = pa.scalar(Decimal(10) ** (15 - scale), DECIMAL_FORM)
 
     def encode(self, value: Any) -> Any:
-        if not isinstance(value, int | Decimal) or not is_safe(Decimal(value)):
+        if not isinstance(value, int | Decimal) or not _is_safe(Decimal(value)):
             return None
         try:
             return pa.scalar(Decimal(value), DECIMAL_FORM).as_py()
@@ -200,7 +204,7 @@ class Decimals(ValueOrder):
         return format(form, f".{scale}f")
 
     def _cast(self, texts: pa.Array) -> pa.Array:
-        if pc.any(pc.match_substring_regex(texts, LONG_EXPONENT)).as_py():
+        if has_long_exponents(texts):
             raise pa.ArrowInvalid("the exponent of a number is too long")
         return super()._cast(texts)
 
