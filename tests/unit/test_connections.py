@@ -15,9 +15,18 @@ from dbt.adapters.silt.runs.committed_work import CommittedBatches
 from dbt.adapters.silt.runs.current_node import CurrentNode
 
 
+class AtOnce:
+    """Explains no error: the changes of the command are visible at once."""
+
+    @staticmethod
+    def explained(error: Exception) -> Exception:
+        return error
+
+
 def test_an_error_of_spark_is_shown_without_the_plan_of_the_query(spark: SparkSession) -> None:
     manager = object.__new__(SiltConnectionManager)
     manager.node = CurrentNode(CommittedBatches())
+    manager._publication = AtOnce()  # type: ignore[assignment]
     query = "select 1 as a, 2 as b union all select 3"
     with pytest.raises(DbtDatabaseError) as caught, manager.exception_handler(query):
         spark.sql(query)

@@ -58,6 +58,7 @@ OF_THE_ENGINE = frozenset(
         "kernel.foreign_json",
         "kernel.identifiers",
         "kernel.near_names",
+        "kernel.owned_folders",
         "kernel.printable",
         "kernel.storage.settings",
         "kernel.storage.urls",

@@ -246,11 +246,12 @@ def test_a_published_clone_names_the_published_version_of_its_source(shop: House
         together.sql(f"create table within {kind} clone orders")
         together.sql("delete from orders where id = 2")
         together.sql(f"create table after {kind} clone orders")
-    assert origin(shop, "before") == Origin(base.metadata.id, base.version)
+    assert origin(shop, "before") == Origin(base.metadata.id, base.version, base.content)
     assert origin(shop, "within").table_id == shop.log("within").snapshot().metadata.id, (
         "no published version has its rows"
     )
-    assert origin(shop, "after") == Origin(base.metadata.id, base.version + 1)
+    published = shop.log("orders").snapshot()
+    assert origin(shop, "after") == Origin(base.metadata.id, base.version + 1, published.content)
 
 
 @pytest.mark.parametrize("change", ["update copied set amount = 0", "insert into copied values (8, 80)"])

@@ -90,7 +90,15 @@ class CommandOfRun:
             passed |= self._ran.selected - _ids(results)  # an ephemeral model has no result
         if self._ran is not None:
             passed |= self._removed(self._ran)
-        return commands.CommandResults(passed, failed, (selected | skipped) - passed - failed, _problem(end))
+        missing = (selected | skipped) - passed - failed - self._allowed_skips(results, failed)
+        return commands.CommandResults(passed, failed, missing, _problem(end))
+
+    def _allowed_skips(self, results: Sequence[Mapping[str, Any]], failed: Iterable[str]) -> frozenset[str]:
+        """Returns the nodes that dbt skipped because of a test that may fail."""
+        if self._tests_count or not all(each.startswith(commands.TESTS) for each in failed):
+            return frozenset()
+        # dbt gives a reason if it skips a node that does not depend on the test, as with --fail-fast.
+        return _ids(each for each in results if is_skipped(each) and not each.get("message"))
 
     def _removed(self, ran: RanNodes) -> frozenset[str]:
         """Returns the nodes of other commands that the project no longer has."""

@@ -15,7 +15,8 @@ from dbt.adapters.silt.engine.kernel.table import json_fields
 
 FORMAT: Final = 1
 
-_TESTS: Final = ("test.", "unit_test.")
+TESTS: Final = ("test.", "unit_test.")
+"""The beginnings of the unique ids of tests."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def standing(
             continue
         later = [other for other in known if other.settles(each)]
         done = {name for other in later if other.results for name in (*other.results.passed, *other.results.failed)}
-        ignored = () if each.tests_count or tests_count else _TESTS
+        ignored = () if each.tests_count or tests_count else TESTS
         own_left = _standing(each.left, done, ignored)
         left.update(dict.fromkeys(own_left, each))
         if each.results is None:
@@ -178,7 +179,7 @@ def _name(unique_id: str) -> str:
 
 
 def _counted(names: Iterable[str]) -> str:
-    tests = sum(each.startswith(_TESTS) for each in names)
+    tests = sum(each.startswith(TESTS) for each in names)
     nodes = len(list(names)) - tests
     counts = ((nodes, "node"), (tests, "test"))
     return " and ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts if number)
