@@ -41,6 +41,8 @@ An earlier copy of the same request may have written the version, so the writer 
 """
 _OLDER_VERSION = "the newest version in the storage is"
 """In an object store, a late writer has put a version into an emptied log, and deleted it after it was read."""
+_NO_FIRST_VERSION = "a gap: 00000000000000000000.json is missing"
+"""In an object store, the request of a writer that has crashed arrives in an emptied log."""
 
 
 class Outcomes:
@@ -85,5 +87,7 @@ class Outcomes:
     def _is_of_drop(self, error: Exception) -> bool:
         """Returns whether the error is one that a drop of the queue causes, and the queue was dropped."""
         was_dropped = any(is_end(landing) for landing in self.world.landings)
-        is_older = _OLDER_VERSION in str(error) and not self.world.storage.has_folders
-        return was_dropped and (isinstance(error, _GONE) or _VERSION_GONE in str(error) or is_older)
+        late = not self.world.storage.has_folders and any(
+            each in str(error) for each in (_OLDER_VERSION, _NO_FIRST_VERSION)
+        )
+        return was_dropped and (isinstance(error, _GONE) or _VERSION_GONE in str(error) or late)

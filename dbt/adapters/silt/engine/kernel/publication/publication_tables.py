@@ -146,9 +146,13 @@ def existing_table(log: DeltaLog, part: Part) -> ExistingTable:
 
 
 def _existing(log: DeltaLog, table_id: str, read: Callable[[], Snapshot]) -> Snapshot:
+    dropped = errors.ConcurrentDropError("the table was dropped", table=log.name)
     if not log.exists():
-        raise errors.ConcurrentDropError("the table was dropped", table=log.name)
-    found = read()
+        raise dropped
+    try:
+        found = read()
+    except errors.NotATableError as error:
+        raise dropped from error
     if found.metadata.id != table_id:
         raise errors.ConcurrentDropError("the table was dropped and created again", table=log.name)
     return found
