@@ -1,7 +1,7 @@
 {#-- Creates an SQL function in one Spark statement: its body is an expression or a query, kept unchanged. --#}
 {% macro silt__scalar_function_create_replace_signature_sql(target_relation) -%}
   CREATE OR REPLACE FUNCTION {{ target_relation.render() }} ({{ formatted_scalar_function_args_sql() }})
-  RETURNS {{ model.returns.data_type }}
+  RETURNS {{ api.Column.translate_type(model.returns.data_type) }}
   {%- if config.persist_relation_docs() and model.description %}
   COMMENT {{ adapter.string_literal(model.description) }}
   {%- endif %}
@@ -12,7 +12,7 @@
 {% macro silt__formatted_scalar_function_args_sql() -%}
   {%- set parts = [] -%}
   {%- for argument in model.arguments -%}
-    {%- set part = [adapter.quote(argument.name), argument.data_type] -%}
+    {%- set part = [adapter.quote(argument.name), api.Column.translate_type(argument.data_type)] -%}
     {%- if argument.get('default_value') is not none -%}
       {%- do part.append('DEFAULT ' ~ argument.get('default_value')) -%}
     {%- endif -%}

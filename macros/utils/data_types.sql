@@ -9,6 +9,6 @@
   {%- if inputs -%}
     array({{ inputs | join(', ') }})
   {%- else -%}
-    cast(array() as array<{{ data_type }}>)
+    cast(array() as array<{{ api.Column.translate_type(data_type) }}>)
   {%- endif -%}
 {%- endmacro %}

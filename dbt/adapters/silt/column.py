@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from dbt.adapters.spark.column import SparkColumn
 
@@ -16,12 +15,13 @@ from dbt.adapters.silt.lazy import lazy_module
 if TYPE_CHECKING:
     from dbt.adapters.base.column import Column
     from pyspark.sql import types
+
+    from dbt.adapters.silt.engine.sql import portable_types
 else:
+    portable_types = lazy_module("dbt.adapters.silt.engine.sql.portable_types")
     types = lazy_module("pyspark.sql.types")
 
 _LARGEST_BIGINT = 2**63 - 1
-_PRECISION = re.compile(r"\s*(?P<name>timestamp\w*|datetime)\s*\(\s*\d\s*\)(?P<zone>[\w\s]*)", re.IGNORECASE)
-"""A time with a number of digits of its seconds, of which Spark always keeps six."""
 
 
 @dataclass
@@ -34,33 +34,6 @@ class SiltColumn(SparkColumn):
         declared_type: the type with the lengths of each `char` and `varchar` in it, which elsewhere are strings.
     """
 
-    TYPE_LABELS: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("TEXT", "VARCHAR", "CHARACTER VARYING", "NVARCHAR", "CHAR", "CHARACTER", "NCHAR"), "string"),
-        **dict.fromkeys(("BPCHAR", "CLOB", "UUID", "JSON"), "string"),
-        **dict.fromkeys(("BYTES", "BYTEA", "BLOB", "VARBINARY"), "binary"),
-        "BOOL": "boolean",
-        **dict.fromkeys(("INT2", "INT16"), "smallint"),
-        **dict.fromkeys(("INT4", "INT32"), "int"),
-        **dict.fromkeys(("INT8", "INT64"), "bigint"),
-        **dict.fromkeys(("UINTEGER", "UINT32"), "bigint"),
-        **dict.fromkeys(("UBIGINT", "UINT64"), "decimal(20,0)"),
-        "HUGEINT": "decimal(38,0)",
-        "FLOAT4": "float",
-        **dict.fromkeys(("FLOAT8", "FLOAT64", "DOUBLE PRECISION"), "double"),
-        "NUMBER": "decimal(38,0)",
-        **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_TZ", "TIMESTAMP WITH TIME ZONE"), "timestamp"),
-        **dict.fromkeys(("DATETIME", "TIMESTAMP WITHOUT TIME ZONE"), "timestamp_ntz"),
-    }
-    """Types of other databases that Spark has not: for seeds, sources, and contracts with dbt's `alias_types`."""
-
-    SIZED_LABELS: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("CHARACTER VARYING", "NVARCHAR"), "varchar"),
-        **dict.fromkeys(("NCHAR", "BPCHAR"), "char"),
-        **dict.fromkeys(("VARCHAR", "CHAR", "CHARACTER"), ""),
-        "NUMBER": "decimal",
-    }
-    """The same for types with a size in parentheses; an empty string if Spark requires the size."""
-
     comment: str | None = None
     fields: tuple[SiltColumn, ...] = ()
     path: tuple[str, ...] = ()
@@ -68,17 +41,8 @@ class SiltColumn(SparkColumn):
 
     @classmethod
     def translate_type(cls, dtype: str) -> str:
-        """Returns Spark's name of the type, with the size if Spark's type has a size."""
-        name, parenthesis, size = dtype.partition("(")
-        label = " ".join(name.upper().split())
-        zone = _PRECISION.fullmatch(dtype)
-        if not parenthesis or zone is not None:
-            label = label if zone is None else " ".join(f"{zone['name']} {zone['zone']}".upper().split())
-            return cls.TYPE_LABELS.get(label, dtype if zone is None else zone["name"].lower())
-        sized = cls.SIZED_LABELS.get(label)
-        if sized is None:
-            return cls.TYPE_LABELS.get(label, dtype)
-        return f"{sized}({size}" if sized else dtype
+        """Returns Spark's name of a type of another database, and any other type unchanged."""
+        return portable_types.spark_type(dtype)
 
     @classmethod
     def of_schema(cls, schema: types.StructType) -> list[SiltColumn]:

@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.commands.spark.types import column_type
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import CHAR_VARCHAR_KEY
-from dbt.adapters.silt.engine.sql.foreign_names import TYPES, type_remedy
+from dbt.adapters.silt.engine.sql.portable_types import TYPES, type_remedy
 from dbt.adapters.silt.materializations.seed_checks import seed_file
 from dbt.adapters.silt.runs.agate_tables import number_type, to_arrow
 

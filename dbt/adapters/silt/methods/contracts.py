@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.engine.commands.spark import types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-    from dbt.adapters.silt.engine.sql import foreign_names
+    from dbt.adapters.silt.engine.sql import portable_types
     from dbt.adapters.silt.materializations import definition_changes
     from dbt.adapters.silt.relation import SiltRelation
 else:
     types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
-    foreign_names = lazy_module("dbt.adapters.silt.engine.sql.foreign_names")
+    portable_types = lazy_module("dbt.adapters.silt.engine.sql.portable_types")
     definition_changes = lazy_module("dbt.adapters.silt.materializations.definition_changes")
 
 
@@ -141,7 +141,7 @@ def _type_remedy(text: str) -> str | None:
     try:
         types.column_type(text)
     except StatementSyntaxError:
-        return foreign_names.type_remedy(text) or foreign_names.TYPES
+        return portable_types.type_remedy(text) or portable_types.TYPES
     except UnsupportedFeatureError:
         # A view may have the type; a table refuses it by its own error.
         return None

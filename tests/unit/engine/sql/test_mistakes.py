@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
 from dbt.adapters.silt.engine.sql.mistakes import (
     alias_remedy,
     clause_remedy,
@@ -15,6 +14,7 @@ from dbt.adapters.silt.engine.sql.mistakes import (
     statement_remedy,
     unknown_units,
 )
+from dbt.adapters.silt.engine.sql.portable_types import type_remedy
 
 
 @pytest.mark.parametrize(
@@ -183,6 +183,7 @@ def test_only_a_word_like_the_beginning_of_a_statement_is_taken_for_it() -> None
         ("int64", "`bigint`"),
         ("unsigned", "`bigint`"),
         ("super", "`variant`"),
+        ("jsonb", "`variant`, or `string`"),
     ],
 )
 def test_a_type_of_another_platform_has_sparks_type(written: str, meant: str) -> None:

@@ -1,71 +1,9 @@
-"""Translates the types and functions of other platforms into Spark's, for the remedies of errors."""
+"""Spark's equivalents of the functions of other platforms, for the remedies of errors."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
-
-from dbt.adapters.silt.engine.kernel.near_names import near_names
-
-_TYPE: Final = re.compile(r"\s*(?P<name>[\w ]+?)\s*(?P<arguments>\([\d\s,]*\))?\s*")
-
-_IDENTITY: Final = re.compile(r"\b(identity\s*\(|auto_?increment\b)", re.IGNORECASE)
-
-_DECIMAL: Final = re.compile(r"\b(?:decimal|numeric|dec)\s*\(\s*(\d+)", re.IGNORECASE)
-_MOST_DIGITS: Final = 38
-_WORD: Final = re.compile(r"[a-z_]\w*", re.IGNORECASE)
-_SIMILAR: Final = 0.75
-_SPARK_TYPES: Final = (
-    "array bigint binary boolean byte char date decimal double float int integer interval long map numeric real short "
-    "smallint string struct timestamp timestamp_ltz timestamp_ntz tinyint varchar variant"
-).split()
-TYPES: Final = "Spark's types are string, bigint, int, double, decimal(10, 2), boolean, date, timestamp and others"
-"""The remedy for a type of which nothing else is known."""
-
-_STRING: Final = "string"
-_WITHOUT_ZONE: Final = "timestamp_ntz"
-_OBJECT: Final = "map<string, string>"
-_TYPES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("text", "tinytext", "mediumtext", "longtext", "ntext", "citext"), _STRING),
-    **dict.fromkeys(("clob", "nclob", "uuid", "uniqueidentifier", "xml"), _STRING),
-    **dict.fromkeys(("json", "jsonb"), _STRING),
-    **dict.fromkeys(("varchar", "varchar2", "nvarchar", "nvarchar2", "nchar", "char"), _STRING),
-    **dict.fromkeys(("int64", "int8"), "bigint"),
-    **dict.fromkeys(("int4", "mediumint"), "int"),
-    **dict.fromkeys(("int2", "smallserial"), "smallint"),
-    "serial": "int",
-    **dict.fromkeys(("bigserial", "uint32", "uinteger"), "bigint"),
-    **dict.fromkeys(("uint64", "ubigint"), "decimal(20, 0)"),
-    "bit": "boolean",
-    "unsigned": "bigint",
-    "super": "variant",
-    **dict.fromkeys(("time", "timetz", "time_ntz"), _STRING),
-    "object": _OBJECT,
-    **dict.fromkeys(("float64", "float8", "binary_double"), "double"),
-    **dict.fromkeys(("float4", "binary_float"), "float"),
-    **dict.fromkeys(("number", "bignumeric", "bigdecimal"), "decimal(38, 0)"),
-    "hugeint": "decimal(38, 0)",
-    "money": "decimal(19, 4)",
-    "bool": "boolean",
-    **dict.fromkeys(("datetime", "datetime2", "smalldatetime", "timestampntz"), _WITHOUT_ZONE),
-    **dict.fromkeys(("timestamptz", "timestamp_tz", "timestampltz", "datetimeoffset"), "timestamp"),
-    **dict.fromkeys(("bytes", "bytea", "blob", "varbinary", "raw", "longblob"), "binary"),
-}
-"""Spark's types for the types that Spark does not have, or does not have without a length."""
-
-_WITH_LENGTH: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("number", "bignumeric", "bigdecimal"), "decimal"),
-    **dict.fromkeys(("varchar2", "nvarchar", "nvarchar2"), "varchar"),
-    "nchar": "char",
-}
-"""Spark's types for types with the same arguments."""
-
-_EXPLAINED: Final[Mapping[str, str]] = {
-    "decimal(38, 0)": "; its arguments are the precision and the scale",
-    _OBJECT: ", `struct<name: type, ...>` or `variant`",
-    _WITHOUT_ZONE: " (a local time), or `timestamp` (an instant)",
-}
 
 FUNCTIONS: Final[Mapping[str, str]] = {
     "age": "datediff(day, start, end) or months_between(end, start)",
@@ -227,36 +165,3 @@ CALLS: Final[Mapping[tuple[str, int], str]] = {
     ("try_to_number", 1): "try_cast(x as decimal(p, s)); `try_to_number` needs a format",
 }
 """Spark's equivalents of calls with a number of arguments that Spark's function of that name does not accept."""
-
-
-def type_remedy(text: str) -> str | None:
-    """Returns the remedy for a column type that Spark does not have, if the type is known.
-
-    Args:
-        text: the type as SQL, such as `number(10, 2)`.
-    """
-    if _IDENTITY.search(text):
-        return "In Spark, write `bigint generated always as identity`"
-    found = _TYPE.fullmatch(text)
-    if found is None:
-        return _near_type(text)
-    name, arguments = found["name"].lower(), found["arguments"]
-    if arguments and name in _WITH_LENGTH:
-        return f"In Spark, the type is `{_WITH_LENGTH[name]}{arguments}`"
-    spark = _TYPES.get(name)
-    return _near_type(text) if spark is None else f"In Spark, the type is `{spark}`{_EXPLAINED.get(spark, '')}"
-
-
-def _near_type(text: str) -> str | None:
-    """Returns the remedy for a wrong word inside of a type, or a decimal with too many digits."""
-    digits = _DECIMAL.search(text)
-    if digits is not None and int(digits[1]) > _MOST_DIGITS:
-        return f"A decimal has at most {_MOST_DIGITS} digits: write `decimal({_MOST_DIGITS}, s)`, or store a string"
-    for word in _WORD.finditer(text):
-        name, begun, rest = word[0].lower(), text[: word.start()].lower(), text[word.end() :].lower()
-        if name in _TYPES and name not in _SPARK_TYPES:
-            return None if rest.lstrip().startswith("(") else f"In Spark, write `{begun}{_TYPES[name]}{rest}`"
-        near = [] if name in _SPARK_TYPES else near_names(name, _SPARK_TYPES, 1, _SIMILAR)
-        if near:
-            return f"Did you mean `{begun}{near[0]}{rest}`?"
-    return None

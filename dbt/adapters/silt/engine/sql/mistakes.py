@@ -147,7 +147,7 @@ def lateral_remedy(sql: str) -> str | None:
 
 
 def _is_joined(before: Sequence[Token]) -> bool:
-    """Returns whether the next token joins a table to those before it, without LATERAL."""
+    """Returns whether the next token joins a table to the tables before it, without LATERAL."""
     if before[-1].word == "(":
         before = before[:-2] if before[-2:-1] and before[-2].word == "TABLE" else ()
     if not before or before[-1].word not in ("JOIN", ","):

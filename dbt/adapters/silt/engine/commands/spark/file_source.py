@@ -191,7 +191,8 @@ def _mapped(source: FileSource) -> Iterator[None]:
                 f"there are no files to read at `{source.path}`, which {source.text} asks for",
                 details={"path": source.path},
             ) from error
-        raise InvalidStatementError(f"{source.text} cannot be read ({first_line(error)})") from error
+        remedy = translated.action if isinstance(translated, InvalidStatementError) else None
+        raise InvalidStatementError(f"{source.text} cannot be read ({first_line(error)})", remedy=remedy) from error
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     map_fields,
     nullable_schema,
 )
-from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
+from dbt.adapters.silt.engine.sql.portable_types import type_remedy
 
 # Spark silently drops the collation of such a type.
 _COLLATED_LENGTH = re.compile(r"char\s*\(\s*[0-9]+\s*\)\s*collate\s+(?!utf8_binary\b)", re.IGNORECASE)

@@ -9,7 +9,7 @@ import pytest
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import remedy_of
 from dbt.adapters.silt.engine.commands.spark.failures.texts import quoted_sql
-from dbt.adapters.silt.engine.sql.foreign_names import type_remedy
+from dbt.adapters.silt.engine.sql.portable_types import type_remedy
 
 _SYNTAX = """
 [PARSE_SYNTAX_ERROR] Syntax error at or near 'AS'. SQLSTATE: 42601 (line 2, pos 17)
@@ -29,7 +29,7 @@ def _cause(condition: str, parameters: Mapping[str, object], message: str = "") 
 @pytest.mark.parametrize(
     ("condition", "parameters", "said"),
     [
-        ("UNSUPPORTED_DATATYPE", {"typeName": '"NUMBER(10,2)"'}, "In Spark, the type is `decimal(10,2)`"),
+        ("UNSUPPORTED_DATATYPE", {"typeName": '"NUMBER(10,2)"'}, "In Spark, the type is `decimal(10, 2)`"),
         (
             "TABLE_OR_VIEW_NOT_FOUND",
             {"relationName": "`public`.`orders`"},

@@ -13,7 +13,8 @@ from typing import Any, Final
 from dbt.adapters.silt.engine.commands.spark.failures.causes import Cause
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql import mistakes
-from dbt.adapters.silt.engine.sql.foreign_names import CALLS, type_remedy
+from dbt.adapters.silt.engine.sql.foreign_names import CALLS
+from dbt.adapters.silt.engine.sql.portable_types import type_remedy
 from dbt.adapters.silt.engine.sql.tokens import double_quotes_remedy
 
 _AT: Final = re.compile(r"""at or near '(?P<text>"[^"]+"|[^']+)'""")
