@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -75,23 +74,21 @@ class Column:
     @property
     def size(self) -> int:
         """The bytes of the files that may hold such rows."""
-        return sum(file.size for file in self._scan.files)
+        return sum(file.size for file in self._read.scan.files)
 
     def values(self) -> pa.ChunkedArray:
         """Reads the values."""
-        values = pa.Table.from_batches(self._batches(), self._scan.schema).column(0)
+        values = self._read.whole().column(0)
         return values.cast(pa.int64()) if pa.types.is_integer(values.type) else values
 
     def count(self) -> int:
         """Counts the rows."""
-        return sum(batch.num_rows for batch in self._batches())
+        return sum(batch.num_rows for batch in self._read.batches())
 
     @property
-    def _scan(self) -> ArrowScan:
-        return ArrowScan.of(self.snapshot, [self.field.name], self.predicate)
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        return TableRead(self.log, self.snapshot, self._scan).batches()
+    def _read(self) -> TableRead:
+        scan = ArrowScan.of(self.snapshot, [self.field.name], self.predicate)
+        return TableRead(self.log, self.snapshot, scan)
 
 
 def prepared_test(quick: Quick, query: Query) -> PreparedTest | None:

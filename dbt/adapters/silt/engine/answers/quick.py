@@ -242,7 +242,7 @@ class Prepared:
         read = TableRead(self.log, self.snapshot, scan)
         if self.calls is not None:
             return QuickAnswer(self.calls.of_count(sum(batch.num_rows for batch in read.batches())), Source.FILES)
-        found = pa.Table.from_batches(read.batches(), scan.schema) if limit is None else read.head(limit)
+        found = read.whole() if limit is None else read.head(limit)
         rows = found.select([column.path[0] for column in self.columns])
         return QuickAnswer(rows.rename_columns([column.name for column in self.columns]), Source.FILES)
 

@@ -21,15 +21,13 @@ from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, T
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.footer_check import field_id
 from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_be_wide_differences
+from dbt.adapters.silt.engine.kernel.files.page_bounds import MOST_OF_A_FILE, DecodedTexts, PageBounds, rows_of
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField
-from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char, padded_type
+from dbt.adapters.silt.engine.kernel.table.text_lengths import blanks, has_char, padded_type
 from dbt.adapters.silt.engine.kernel.table.value_order import not_a_value, value_order_of
-
-BATCH_ROWS: Final = 1 << 16
-"""The greatest number of rows in a batch."""
 
 _WORTH_A_PROBE: Final = 4
 """The columns of the predicate are read first if they are this many times smaller than all columns."""
@@ -51,8 +49,8 @@ def read_file(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pa.Recor
         UnsupportedFeatureError: if the file has dates of the calendar of Spark before version 3.
         StorageError: if the storage failed.
     """
-    with problems(scan, file), open_parquet(scan, file, store) as parquet:
-        yield from _FileRead.of(scan, file, parquet).batches(store)
+    with problems(scan, file), open_parquet(scan, file, store) as (parquet, bounds):
+        yield from _FileRead.of(scan, file, parquet, bounds).batches(store)
 
 
 @dataclass(frozen=True)
@@ -66,18 +64,20 @@ class _FileRead:
     scan: ArrowScan
     file: AddFile
     parquet: pq.ParquetFile
+    bounds: PageBounds
     traits: FileTraits
     places: tuple[int | None, ...]
 
     @classmethod
-    def of(cls, scan: ArrowScan, file: AddFile, parquet: pq.ParquetFile) -> _FileRead:
+    def of(cls, scan: ArrowScan, file: AddFile, parquet: pq.ParquetFile, bounds: PageBounds) -> _FileRead:
         fields = list(parquet.schema_arrow)
         if scan.by_id and fields and all(field_id(field) is None for field in fields):
             raise TableDamagedError("it has no column ids, which the table's column mapping needs")
         places = (
             None if each.is_partition else position(fields, each.stored, scan.by_id) for each in scan.read_columns
         )
-        return cls(scan, file, parquet, FileTraits(scan.by_id, casts.is_old(parquet.metadata)), tuple(places))
+        traits = FileTraits(scan.by_id, casts.is_old(parquet.metadata))
+        return cls(scan, file, parquet, bounds, traits, tuple(places))
 
     def batches(self, store: Store) -> Iterator[pa.RecordBatch]:
         """Yields the remaining rows of each row group."""
@@ -104,7 +104,7 @@ class _FileRead:
         names = tuple(dict.fromkeys(read[name] for name in needed))
         if not names:
             return None
-        probe = _FileRead.of(replace(self.scan, names=names), self.file, self.parquet)
+        probe = _FileRead.of(replace(self.scan, names=names), self.file, self.parquet, self.bounds)
         return probe if probe._stored_bytes() * _WORTH_A_PROBE < self._stored_bytes() else None
 
     def _stored_bytes(self) -> int:
@@ -130,6 +130,7 @@ class _FileRead:
         for found in self._stored_batches(group):
             rows = found.num_rows
             batch = self._table_batch(found)
+            self._texts.add(batch)
             yield from self._filtered(batch, None if kept is None else kept.slice(start, rows))
             start += rows
 
@@ -140,9 +141,9 @@ class _FileRead:
         if names:
             yield from self._decoded(group, names)
             return
-        left = self.parquet.metadata.row_group(group).num_rows
+        left, most = self.parquet.metadata.row_group(group).num_rows, rows_of(self._further_bytes)
         while left > 0:
-            rows = min(left, BATCH_ROWS)
+            rows = min(left, most)
             yield pa.RecordBatch.from_arrays([pa.nulls(rows)], names=[""])
             left -= rows
 
@@ -153,12 +154,33 @@ class _FileRead:
             TableDamagedError: if Arrow cannot read a column that Spark may be able to read.
             pa.ArrowException, OSError: if the file cannot be read for another reason.
         """
+        rows = self._rows_at_once(group, names)
         try:
-            yield from self.parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=names)
+            yield from self.parquet.iter_batches(rows, row_groups=[group], columns=names)
         except (pa.ArrowException, OSError) as error:
             if not may_be_wide_differences(error, self.parquet.metadata, names):
                 raise
             raise TableDamagedError(f"Arrow cannot read it ({first_line(error)})", remedy=WIDE_DIFFERENCES) from error
+
+    def _rows_at_once(self, group: int, names: Sequence[str]) -> int:
+        """Returns the number of rows to decode at a time, so that they take little memory. Raises as `_decoded`."""
+        kinds = [self.parquet.schema_arrow.field(name).type for name in names]
+        if all(map(pa.types.is_primitive, kinds)):
+            return rows_of(self._further_bytes + sum(kind.bit_width // _BITS + 1 for kind in kinds))
+        return self.bounds.rows_at_once(group, frozenset(names), self._further_bytes)
+
+    @functools.cached_property
+    def _texts(self) -> DecodedTexts:
+        return DecodedTexts(self.file.size, MOST_OF_A_FILE)
+
+    @functools.cached_property
+    def _further_bytes(self) -> int:
+        """The bytes that a row takes for values that are not in the file: of partitions, and the blanks of a `char`."""
+        return sum(map(self._bytes_outside, self.scan.read_columns))
+
+    def _bytes_outside(self, column: ScanColumn) -> int:
+        text = self.file.partition_values.get(column.field.physical_name) if column.is_partition else None
+        return len(text or "") + blanks(column.field)
 
     def _table_batch(self, found: pa.RecordBatch) -> pa.RecordBatch:
         pairs = zip(self.scan.read_columns, self.places, strict=True)

@@ -6,7 +6,7 @@ import contextlib
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,20 +17,26 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import file_guard, footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.data_files import in_data_file, located
 from dbt.adapters.silt.engine.kernel.files.file_guard import Contradiction, Expected
-from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
+from dbt.adapters.silt.engine.kernel.files.page_bounds import PageBounds
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, document
 from dbt.adapters.silt.engine.kernel.scan.skipping import might_match
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
-from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Column, Expression, columns
+from dbt.adapters.silt.engine.kernel.table.expressions import Column, Expression, columns
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType
 
+NEAR_END: Final = 1 << 16
+"""The bytes at the end of an object that are read when it is opened."""
+
 
 @contextlib.contextmanager
-def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pq.ParquetFile]:
+def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[tuple[pq.ParquetFile, PageBounds]]:
     """Opens a data file with Arrow and checks its size and number of rows against the log.
+
+    Returns:
+        The file, and the bounds of the memory that its rows take.
 
     Raises:
         DataFileMissingError: if the file is missing.
@@ -45,12 +51,13 @@ def open_parquet(scan: ArrowScan, file: AddFile, store: Store) -> Iterator[pq.Pa
         problem = file_guard.size_problem(Expected(name, file.size, file.modification_time, file.stats), size)
         if problem is not None:
             raise file_guard.changed(Contradiction(problem), absolute_name(store.root, name), scan.table, scan.version)
-        # Only a read with a predicate looks at the statistics of the footer.
-        footer = None if scan.predicate == TRUE else read_footer(source)
         buffered = not store.has_folders
-        parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us", pre_buffer=buffered)
+        bounds = PageBounds.of(source, by_pages=not buffered or size <= NEAR_END)
+        parquet = pq.ParquetFile(
+            source, metadata=bounds.metadata, coerce_int96_timestamp_unit="us", pre_buffer=buffered
+        )
         _check_rows(scan, file, parquet.metadata.num_rows, absolute_name(store.root, name))
-        yield parquet
+        yield parquet, bounds
 
 
 @contextlib.contextmanager

@@ -17,8 +17,9 @@ from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in, snapshot_of
 from dbt.adapters.silt.engine.kernel import near_names
-from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
+from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content
+from dbt.adapters.silt.engine.kernel.files.page_bounds import MOST_KEPT, DecodedTexts
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 Read: TypeAlias = Callable[[AddFile], Iterator[pa.RecordBatch]]
 
 _AHEAD: Final = 4
-"""The number of batches that are read ahead from each file."""
+"""The number of batches that are read ahead from each file, unless they are large."""
+_LARGE: Final = 16 << 20
+"""The size of a batch in bytes from which on no other batch is read ahead."""
 
 _LOOK_SECONDS: Final = 0.1
 
@@ -79,7 +82,11 @@ class _Reader:
             return
 
     def _put(self, found: pa.RecordBatch | BaseException | None) -> None:
+        is_large = isinstance(found, pa.RecordBatch) and found.nbytes > _LARGE
         while not self._ended.is_set():
+            if is_large and not self._found.empty():
+                self._ended.wait(_LOOK_SECONDS / 100)
+                continue
             try:
                 self._found.put(found, timeout=_LOOK_SECONDS)
             except queue.Full:
@@ -163,9 +170,10 @@ def read(
         ColumnNotFoundError: if a column does not exist.
         UnsupportedFeatureError: if the table, or a column, needs a feature that this reader lacks.
         DataFileMissingError: if a file is missing, as after a VACUUM.
+        TableDamagedError: if the rows are long texts that would take far more memory than the files.
         SiltError: see `kernel.errors`.
     """
-    return read_batches(name, warehouse, columns=columns, where=where, **options).read_all()
+    return _opened(name, warehouse, columns, where, options).whole()
 
 
 def read_batches(
@@ -180,13 +188,19 @@ def read_batches(
 
     Errors of files are raised when the caller reads their rows.
     """
+    found = _opened(name, warehouse, columns, where, options)
+    return pa.RecordBatchReader.from_batches(found.scan.schema, found.batches())
+
+
+def _opened(
+    name: str, warehouse: str | None, columns: Sequence[str] | None, where: str | None, options: ReadOptions
+) -> TableRead:
     near_names.check(options, ("columns", "where", *ReadOptions.__annotations__), "a read of rows")
     external_paths, branch = options.get("external_paths", False), options.get("branch")
     log = TableSource(name, warehouse, options.get("storage"), external_paths, branch).log()
     snapshot = snapshot_of(log, options.get("version"), options.get("timestamp"))
     predicate = condition(where, snapshot, log.name, options.get("time_zone", "UTC"))
-    found = TableRead(log, snapshot, ArrowScan.of(snapshot, columns, predicate))
-    return pa.RecordBatchReader.from_batches(found.scan.schema, found.batches())
+    return TableRead(log, snapshot, ArrowScan.of(snapshot, columns, predicate))
 
 
 def condition(where: str | None, snapshot: Snapshot, name: str, time_zone: str = "UTC") -> Expression:
@@ -203,6 +217,12 @@ def condition(where: str | None, snapshot: Snapshot, name: str, time_zone: str =
         return TRUE
     qualifier = () if path_in(name) is not None else tuple(name.split("."))
     return exact_predicate(where, snapshot.schema, [qualifier], time_zone, default_string)
+
+
+def _first(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    while rows > 0 and (batch := next(batches, None)) is not None:
+        yield batch.slice(0, rows)
+        rows -= batch.num_rows
 
 
 @dataclass(frozen=True)
@@ -228,14 +248,34 @@ class TableRead:
         except (DataFileMissingError, DataFileChangedError) as error:
             raise commit_search.with_origin(self.log, self.snapshot, error) from error
 
+    def whole(self) -> pa.Table:
+        """Returns all rows.
+
+        Raises:
+            TableDamagedError: if they are long texts that would take far more memory than the files.
+            SiltError: as in `batches`.
+        """
+        return self._kept(self.batches())
+
     def head(self, limit: int) -> pa.Table:
-        """Returns the first `limit` rows without opening later files; raises the errors of `batches`."""
-        found: list[pa.RecordBatch] = []
-        left = limit
+        """Returns the first `limit` rows without opening later files; raises as `whole`."""
         with contextlib.closing(self.batches(at_once=1)) as batches:
-            while left > 0 and (batch := next(batches, None)) is not None:
-                found.append(batch.slice(0, left))
-                left -= found[-1].num_rows
+            return self._kept(_first(batches, limit))
+
+    def _kept(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+        found: list[pa.RecordBatch] = []
+        texts = DecodedTexts(sum(file.size for file in self.scan.files), MOST_KEPT)
+        try:
+            for batch in batches:
+                texts.add(batch)
+                found.append(batch)
+        except pa.ArrowInvalid as error:
+            raise TableDamagedError(
+                f"the rows do not fit in memory ({error})",
+                remedy="Read them in batches with `silt.read_batches`, or restore the table to an earlier version",
+                table=self.log.name,
+                version=self.snapshot.version,
+            ) from error
         return pa.Table.from_batches(found, self.scan.schema)
 
     def _checked(self) -> Iterator[AddFile]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from dbt.adapters.silt.engine.kernel.files.page_bounds import PageBounds
 from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS, plain
 
 # The unit to read INT96 timestamps in: their Parquet type does not distinguish `timestamp` and `timestamp_ntz`, but no
@@ -136,6 +138,7 @@ class BoundedParquet:
 
     def __init__(self, source: Any) -> None:
         self._source = source
+        self._bounds = PageBounds.of(source, by_pages=isinstance(source, pa.NativeFile))
         self._file = self._opened()
         self.metadata = self._file.metadata
         self.schema: pa.Schema = self._file.schema_arrow
@@ -151,46 +154,38 @@ class BoundedParquet:
             ValueError: if the rows take far more memory than a checkpoint's rows can.
             pa.ArrowException, OSError: if the rows cannot be read.
         """
-        wanted, total = list(columns), 0
+        wanted = list(columns)
         self._measure(wanted)
-        rows = _VIEW_ROWS if self._list_views else BATCH_ROWS
+        sizes = _Sizes(self.metadata.num_rows)
         # A batch across two row groups would have to be assembled from both.
         for group in range(self.metadata.num_row_groups):
+            rows = min(
+                _VIEW_ROWS if self._list_views else BATCH_ROWS, self._bounds.rows_at_once(group, frozenset(wanted))
+            )
             for batch in self._file.iter_batches(rows, row_groups=[group], columns=wanted):
-                total += batch.nbytes
-                self._check(batch.nbytes, total if self.metadata.num_rows <= BATCH_ROWS else 0)
+                sizes.add(batch, batch.nbytes)
                 yield {name: plain(batch.column(name)) for name in batch.schema.names}
 
     def _measure(self, columns: Sequence[str]) -> None:
         """Reads strings dictionary-encoded, and checks the memory that they will take when decoded."""
-        texts, total = self._unbounded_texts(columns), 0
+        texts = self._unbounded_texts(columns)
         if not texts:
             return
+        sizes = _Sizes(self.metadata.num_rows)
         with self._opened(texts) as file:
             for group in range(self.metadata.num_row_groups):
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=texts):
-                    total += (size := sum(map(_decoded_bytes, batch.columns)))
-                    self._check(size, total if self.metadata.num_rows <= BATCH_ROWS else 0)
-
-    def _check(self, *sizes: int) -> None:
-        if (size := max(sizes)) > MOST_DECODED:
-            raise ValueError(
-                f"its {self.metadata.num_rows} rows take at least {size} bytes of memory: it is damaged or hostile"
-            )
+                rows = self._bounds.rows_at_once(group, frozenset(texts))
+                for batch in file.iter_batches(rows, row_groups=[group], columns=texts):
+                    sizes.add(batch, sum(map(_decoded_bytes, batch.columns)))
 
     def _unbounded_texts(self, columns: Sequence[str]) -> list[str]:
         """Returns the string columns whose decoded size has to be measured."""
         texts = [path for path in self._texts() if any(path == each or path.startswith(f"{each}.") for each in columns)]
         if not texts or self.metadata.num_rows <= _FEW_ROWS:
             return texts
-        longest = dict.fromkeys(texts, 0)
-        with self._opened(texts) as file:
-            for group in range(self.metadata.num_row_groups):
-                for path in texts:
-                    first = next(file.iter_batches(1, row_groups=[group], columns=[path]), None)
-                    found = [] if first is None else map(_longest, _dictionaries(first.column(0)))
-                    longest[path] = max(longest[path], *found, 0)
-        return [path for path in texts if longest[path] * self.metadata.num_rows > _MOST_OF_A_COLUMN]
+        longest = [self._bounds.longest_texts(group, frozenset(texts)) for group in range(self.metadata.num_row_groups)]
+        rows = self.metadata.num_rows
+        return [path for path in texts if any(each[path] * rows > _MOST_OF_A_COLUMN for each in longest)]
 
     def _texts(self) -> list[str]:
         """Returns the string columns, except in list views, whose dictionaries Arrow cannot read.
@@ -207,10 +202,28 @@ class BoundedParquet:
         """Opens the file with verification of the checksums of its pages."""
         return pq.ParquetFile(
             self._source,
+            metadata=self._bounds.metadata,
             coerce_int96_timestamp_unit=INT96_UNIT,
             page_checksum_verification=True,
             read_dictionary=list(with_dictionaries) or None,
         )
+
+
+@dataclass
+class _Sizes:
+    """Adds the sizes of the batches of a file with so many rows."""
+
+    of_file: int
+    rows: int = 0
+    size: int = 0
+
+    def add(self, batch: pa.RecordBatch, size: int) -> None:
+        self.rows += batch.num_rows
+        self.size += size
+        if self.size > MOST_DECODED * max(self.rows / BATCH_ROWS, 1):
+            raise ValueError(
+                f"its {self.of_file} rows take at least {self.size} bytes of memory: it is damaged or hostile"
+            )
 
 
 @contextlib.contextmanager
@@ -253,10 +266,6 @@ def _text_bytes(values: pa.DictionaryArray) -> int:
         return 0
     lengths = pc.binary_length(values.dictionary).cast(pa.int64())
     return int(pc.sum(lengths.take(values.indices.cast(pa.int64()))).as_py() or 0)
-
-
-def _longest(values: pa.DictionaryArray) -> int:
-    return int(pc.max(pc.binary_length(values.dictionary)).as_py() or 0) if _is_text(values.type.value_type) else 0
 
 
 def _is_text(kind: pa.DataType) -> bool:

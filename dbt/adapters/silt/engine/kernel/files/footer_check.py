@@ -16,7 +16,7 @@ from typing import IO, Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_Struct: TypeAlias = Mapping[tuple[int, int], Any]
+Struct: TypeAlias = Mapping[tuple[int, int], Any]
 """The fields of a Thrift struct, by their ids and kinds: Arrow skips a field of another kind."""
 
 _FIELD_ID: Final = b"PARQUET:field_id"
@@ -42,23 +42,29 @@ def read_footer(source: IO[bytes]) -> pq.FileMetaData:
     Raises:
         pa.ArrowException, OSError: if the file is not Parquet, or Arrow cannot look at a column chunk.
     """
+    return parsed_footer(source)[0]
+
+
+def parsed_footer(source: IO[bytes]) -> tuple[pq.FileMetaData, Struct]:
+    """Reads the footer as `read_footer` does, and returns also its fields. Raises the same."""
     size = source.seek(0, os.SEEK_END)
     tail = _read_at(source, max(size - _TAIL, 0), min(size, _TAIL))
     end = tail[-_END:]
     length = int.from_bytes(end[:4], "little")
     if end[4:] != _MAGIC or length + _END > size:
-        return pq.read_metadata(source)  # which raises the error
+        return pq.read_metadata(source), {}  # which raises the error
     missing = length + _END - len(tail)
     data = (_read_at(source, size - length - _END, missing) if missing > 0 else b"") + tail
     footer = data[-length - _END : -_END]
     try:
         found = pq.read_metadata(pa.BufferReader(_MAGIC + footer + end))
-        _check(_Reader(footer).struct())
+        fields = ThriftReader(footer).struct()
+        _check(fields)
     except pa.ArrowException:
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise pa.ArrowInvalid(f"the footer cannot be read ({error!r})") from error
-    return found
+    return found, fields
 
 
 def checked(footer: pq.FileMetaData) -> pq.FileMetaData:
@@ -77,12 +83,10 @@ def _read_at(source: IO[bytes], position: int, size: int) -> bytes:
     return source.read(size)
 
 
-def _check(fields: _Struct) -> None:
+def _check(fields: Struct) -> None:
     """Raises ArrowInvalid if Arrow cannot look at a column chunk; the text names the column."""
     fields.get((6, _BINARY), b"").decode()  # the name of the writer, which Arrow decodes when it is asked for
-    elements = iter(fields[2, _LIST])
-    root = next(elements)
-    leaves = [leaf for _ in range(root[5, _I32]) for leaf in _leaves(elements)]
+    leaves = leaves_of(fields)
     for group in fields[4, _LIST]:
         for leaf, chunk in zip(leaves, group[1, _LIST], strict=True):
             if (3, _STRUCT) in chunk:
@@ -90,36 +94,46 @@ def _check(fields: _Struct) -> None:
 
 
 @dataclass(frozen=True)
-class _Leaf:
+class Leaf:
     """A column of the file.
 
     Attributes:
+        names: its name, after the names of the groups around it.
         type: its physical type.
         size: the size of its values in bytes, if they have one size.
         definition, repetition: its greatest levels.
     """
 
-    name: str
+    names: tuple[str, ...]
     type: str
     size: int | None
     definition: int
     repetition: int
 
 
-def _leaves(elements: Iterator[_Struct], definition: int = 0, repetition: int = 0) -> Iterator[_Leaf]:
+def leaves_of(fields: Struct) -> list[Leaf]:
+    """Returns the columns of a file, by the fields of its footer."""
+    elements = iter(fields[2, _LIST])
+    root = next(elements)
+    return [leaf for _ in range(root[5, _I32]) for leaf in _leaves(elements)]
+
+
+def _leaves(
+    elements: Iterator[Struct], definition: int = 0, repetition: int = 0, above: tuple[str, ...] = ()
+) -> Iterator[Leaf]:
     """Yields the columns of the next element of a schema, which is in depth-first order."""
     element = next(elements, {})
-    kind, name = element.get((3, _I32), 0), element[4, _BINARY].decode()
+    kind, names = element.get((3, _I32), 0), (*above, element[4, _BINARY].decode())
     definition, repetition = definition + (kind in (1, 2)), repetition + (kind == 2)
     if not element.get((5, _I32)):
         physical = _type(element.get((1, _I32)))
         size = element.get((2, _I32)) if physical == "FIXED_LEN_BYTE_ARRAY" else _SIZES.get(physical)
-        yield _Leaf(name, physical, size, definition, repetition)
+        yield Leaf(names, physical, size, definition, repetition)
     for _ in range(element.get((5, _I32), 0)):
-        yield from _leaves(elements, definition, repetition)
+        yield from _leaves(elements, definition, repetition, names)
 
 
-def _check_chunk(leaf: _Leaf, chunk: _Struct) -> None:
+def _check_chunk(leaf: Leaf, chunk: Struct) -> None:
     sizes, found = chunk.get((16, _STRUCT), {}), _type(chunk.get((1, _I32)))
     if found != leaf.type:
         raise _contradicts(leaf, f"it has values of the type {found} instead of {leaf.type}")
@@ -138,18 +152,18 @@ def _type(number: object) -> str:
     return _TYPES[number] if isinstance(number, int) and 0 <= number < len(_TYPES) else f"with the number {number}"
 
 
-def _contradicts(leaf: _Leaf, problem: str) -> pa.ArrowInvalid:
-    return pa.ArrowInvalid(f"the footer is damaged at the column {leaf.name}: {problem}")
+def _contradicts(leaf: Leaf, problem: str) -> pa.ArrowInvalid:
+    return pa.ArrowInvalid(f"the footer is damaged at the column {leaf.names[-1]}: {problem}")
 
 
-class _Reader:
+class ThriftReader:
     """Reads values of Thrift's compact protocol from data that Arrow has read."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._position = 0
+        self.position = 0
 
-    def struct(self) -> _Struct:
+    def struct(self) -> Struct:
         found: dict[tuple[int, int], Any] = {}
         field = 0
         while (head := self._byte()) != 0:
@@ -180,12 +194,12 @@ class _Reader:
         return [self._value(head & 15) for _ in range(size)]
 
     def _byte(self) -> int:
-        self._position += 1
-        return self._data[self._position - 1]
+        self.position += 1
+        return self._data[self.position - 1]
 
     def _bytes(self, size: int) -> bytes:
-        self._position += size
-        return self._data[self._position - size : self._position]
+        self.position += size
+        return self._data[self.position - size : self.position]
 
     def _varint(self) -> int:
         result = shift = 0
@@ -197,6 +211,36 @@ class _Reader:
     def _integer(self) -> int:
         number = self._varint()
         return number >> 1 ^ -(number & 1)
+
+
+def thrift(*fields: tuple[int, int, Any]) -> bytes:
+    """Encodes a struct in Thrift's compact protocol.
+
+    Args:
+        fields: ids below 16 in increasing order, kinds and values: an integer, bytes, an encoded struct, or for a list
+            the kind and the values of less than 15 elements.
+    """
+    parts, last = [], 0
+    for number, kind, value in fields:
+        parts += [bytes([(number - last) << 4 | kind]), _encoded(kind, value)]
+        last = number
+    return b"".join((*parts, b"\0"))
+
+
+def _encoded(kind: int, value: Any) -> bytes:
+    if kind == _LIST:
+        return bytes([len(value[1]) << 4 | value[0]]) + b"".join(_encoded(value[0], each) for each in value[1])
+    if kind == _BINARY:
+        return _varint(len(value)) + bytes(value)
+    return bytes(value) if kind == _STRUCT else _varint(value << 1)
+
+
+def _varint(number: int) -> bytes:
+    found = []
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
 
 
 def field_id(field: pa.Field) -> int | None:

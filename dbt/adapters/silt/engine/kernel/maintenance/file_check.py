@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,8 +25,8 @@ from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, StorageErr
 from dbt.adapters.silt.engine.kernel.files import data_files, deletion_vectors, footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content, Expected, contradiction
-from dbt.adapters.silt.engine.kernel.files.footer_check import read_footer
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
+from dbt.adapters.silt.engine.kernel.files.page_bounds import MOST_OF_A_FILE, DecodedTexts, PageBounds
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
@@ -112,6 +112,44 @@ class _File:
     is_tight: bool
 
 
+@dataclass(frozen=True)
+class _Parquet:
+    """An open data file, whose rows are read in batches that take little memory."""
+
+    file: pq.ParquetFile
+    bounds: PageBounds
+
+    @classmethod
+    def of(cls, source: IO[bytes], verifies: bool) -> _Parquet:
+        """Opens a file; `verifies` is whether the checksums of pages are verified."""
+        bounds = PageBounds.of(source)
+        file = pq.ParquetFile(
+            source,
+            metadata=bounds.metadata,
+            coerce_int96_timestamp_unit="us",
+            page_checksum_verification=verifies,
+        )
+        return cls(file, bounds)
+
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        return self.bounds.metadata
+
+    def batches(self, column: str | None = None) -> Iterator[pa.RecordBatch]:
+        """Yields the rows of a column, or of all columns.
+
+        Raises:
+            pa.ArrowException, OSError: if Arrow cannot read them, or a row may take far too much memory.
+        """
+        names = None if column is None else [column]
+        texts = DecodedTexts(self.bounds.size, MOST_OF_A_FILE)
+        for group in range(self.metadata.num_row_groups):
+            rows = self.bounds.rows_at_once(group, None if names is None else frozenset(names))
+            for batch in self.file.iter_batches(rows, row_groups=[group], columns=names):
+                texts.add(batch)
+                yield batch
+
+
 def _leaves(
     schema: StructType, partition_columns: Sequence[str], above: tuple[Path, Path] = ((), ())
 ) -> Iterator[_Leaf]:
@@ -169,15 +207,8 @@ def _check_file(store: Store, snapshot: Snapshot, leaves: Sequence[_Leaf], file:
             what = f"the data file {name} has {status.size} bytes, but the log says {file.size}"
             return [Problem(ProblemKind.FILE_SIZE_DIFFERS, what, path=file.path)]
         deleted, problems = _deleted_rows(store, snapshot.table, file)
-        with (
-            where.open_input(own) as source,
-            pq.ParquetFile(
-                source,
-                metadata=read_footer(source),
-                coerce_int96_timestamp_unit="us",
-                page_checksum_verification=data,
-            ) as parquet,
-        ):
+        with where.open_input(own) as source:
+            parquet = _Parquet.of(source, data)
             problems += _check_columns(parquet, name, file, snapshot)
             if data:
                 _read_all(parquet)
@@ -200,14 +231,14 @@ def _deleted_rows(store: Store, table: str, file: _File) -> tuple[BitMap64 | Non
     return found.get(file.path), []
 
 
-def _read_all(parquet: pq.ParquetFile) -> None:
+def _read_all(parquet: _Parquet) -> None:
     """Reads every page of every column, in batches of rows.
 
     Raises:
         pa.ArrowException, OSError: if Arrow cannot read a page.
     """
     try:
-        for _ in parquet.iter_batches():
+        for _ in parquet.batches():
             pass
     except (pa.ArrowException, OSError) as error:
         if not footers.may_be_wide_differences(error, parquet.metadata):
@@ -216,7 +247,7 @@ def _read_all(parquet: pq.ParquetFile) -> None:
         raise pa.ArrowInvalid(f"{said}. {footers.WIDE_DIFFERENCES}") from error
 
 
-def _check_columns(parquet: pq.ParquetFile, name: str, file: _File, snapshot: Snapshot) -> Iterator[Problem]:
+def _check_columns(parquet: _Parquet, name: str, file: _File, snapshot: Snapshot) -> Iterator[Problem]:
     """Yields a problem if the file lacks columns that the log states values for."""
     expected = Expected(name, file.size, 0, file.row["stats"][0].as_py())
     found = contradiction(parquet.metadata, expected, Content(snapshot.metadata))
@@ -225,7 +256,7 @@ def _check_columns(parquet: pq.ParquetFile, name: str, file: _File, snapshot: Sn
 
 
 def _check_content(
-    parquet: pq.ParquetFile, name: str, leaves: Sequence[_Leaf], file: _File, deleted: BitMap64 | None, data: bool
+    parquet: _Parquet, name: str, leaves: Sequence[_Leaf], file: _File, deleted: BitMap64 | None, data: bool
 ) -> Iterator[Problem]:
     held = parquet.metadata.num_rows
     if file.rows is not None and file.rows != held:
@@ -254,41 +285,64 @@ def _may_be_wrong(claim: _Claim, chunks: ColumnChunks) -> bool:
 
 
 def _contradictions(
-    parquet: pq.ParquetFile, leaf: _Leaf, claim: _Claim, file: _File, deleted: BitMap64 | None
+    parquet: _Parquet, leaf: _Leaf, claim: _Claim, file: _File, deleted: BitMap64 | None
 ) -> Iterator[str]:
     """Yields contradictions between the log and the column's values in rows that are not deleted."""
-    whole = _values(parquet, leaf.physical)
-    live = whole.filter(_is_live(len(whole), deleted)) if deleted else whole
+    seen = _Seen()
+    for values, is_live in _values(parquet, leaf.physical, deleted):
+        seen.add(values, values if is_live is None else values.filter(is_live), claim.order)
     # After rows of the file were deleted, a null count is only exact if it is 0.
     is_exact = file.is_tight or claim.nulls == 0
-    if claim.nulls is not None and is_exact and claim.nulls not in (live.null_count, whole.null_count):
-        yield f"`{leaf.name}` is null in {live.null_count} rows, but the statistics say {claim.nulls}"
-    ordered = None if claim.order is None else _as_forms(claim.order, live)
-    if ordered is None or claim.order is None:
-        return
-    least, greatest = (each.as_py() for each in pc.min_max(ordered).values())
-    if _is_below(least, claim.least):
+    if claim.nulls is not None and is_exact and claim.nulls not in (seen.live_nulls, seen.nulls):
+        yield f"`{leaf.name}` is null in {seen.live_nulls} rows, but the statistics say {claim.nulls}"
+    if _is_below(seen.least, claim.least):
         yield f"`{leaf.name}` has a value below the minimum of its statistics"
-    if _is_below(claim.greatest, greatest):
+    if _is_below(claim.greatest, seen.greatest):
         yield f"`{leaf.name}` has a value above the maximum of its statistics"
 
 
-def _values(parquet: pq.ParquetFile, path: Path) -> pa.ChunkedArray:
-    """Reads a column; its values are null in rows with a null parent struct."""
-    dotted = ".".join(path)
-    column = parquet.read(columns=[dotted])[path[0]]
-    for name in path[1:]:
-        column = pc.struct_field(column, name)
-    return column
+@dataclass
+class _Seen:
+    """The nulls and the ends of the values that were read; the ends are those of rows that are not deleted."""
+
+    nulls: int = 0
+    live_nulls: int = 0
+    least: Any = None
+    greatest: Any = None
+
+    def add(self, whole: pa.Array, live: pa.Array, order: value_order.ValueOrder | None) -> None:
+        self.nulls += whole.null_count
+        self.live_nulls += live.null_count
+        ordered = None if order is None else _as_forms(order, live)
+        if ordered is None:
+            return
+        least, greatest = (each.as_py() for each in pc.min_max(ordered).values())
+        if self.least is None or _is_below(least, self.least):
+            self.least = least
+        if self.greatest is None or _is_below(self.greatest, greatest):
+            self.greatest = greatest
 
 
-def _is_live(length: int, deleted: BitMap64) -> pa.Array:
-    positions = pa.array(range(length), pa.int64())
-    within = deleted & BitMap64(range(length))  # a vector may delete rows that the file does not have
+def _values(
+    parquet: _Parquet, path: Path, deleted: BitMap64 | None
+) -> Iterator[tuple[pa.Array, pa.BooleanArray | None]]:
+    """Yields the values of a column, null in rows with a null parent struct, and which of them are not deleted."""
+    start = 0
+    for batch in parquet.batches(".".join(path)):
+        column = batch.column(path[0])
+        for name in path[1:]:
+            column = pc.struct_field(column, name)
+        yield column, _is_live(start, len(column), deleted) if deleted else None
+        start += len(column)
+
+
+def _is_live(start: int, length: int, deleted: BitMap64) -> pa.Array:
+    positions = pa.array(range(start, start + length), pa.int64())
+    within = deleted & BitMap64(range(start, start + length))
     return pc.invert(pc.is_in(positions, value_set=pa.array(list(within), pa.int64())))
 
 
-def _as_forms(order: value_order.ValueOrder, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+def _as_forms(order: value_order.ValueOrder, values: pa.Array) -> pa.Array | None:
     """Converts the values to their order's form, without NaN, or returns None if the file has another type."""
     kind = values.type
     if isinstance(order, value_order.Timestamps):

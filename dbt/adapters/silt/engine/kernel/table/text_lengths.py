@@ -45,6 +45,14 @@ def has_char(field: StructField) -> bool:
     return has_lengths(field) and any(_is_char(each) for each in primitive_types(declared_type(field)))
 
 
+def blanks(field: StructField) -> int:
+    """Returns the greatest number of blanks that pad a value of the column, per value of a list in it."""
+    if not has_lengths(field):
+        return 0
+    limits = filter(None, map(length_limit, primitive_types(declared_type(field))))
+    return sum(most for kind, most in limits if kind == "char")
+
+
 def char_length(schema: StructType, path: Sequence[str]) -> int | None:
     """Returns the length of a `char` column, or `char` member of a struct, or None for any other type."""
     found: DataType = schema
