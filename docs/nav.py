@@ -70,7 +70,8 @@ def nav() -> list[Any]:
     """Returns all pages in order, each as a path or in a section: a title with paths."""
     sections = [{title: pages(folder)} for folder, title in SECTIONS.items() if pages(folder)]
     development = ["ARCHITECTURE.md", {"Decisions": pages("decisions")}]
-    return [{"Overview": "index.md"}, "getting-started.md", *sections, {"Development": development}]
+    begin = ["getting-started.md", "tour.md", "glossary.md"]
+    return [{"Overview": "index.md"}, *begin, *sections, {"Development": development}]
 
 
 def pages(folder: str) -> list[str]:
