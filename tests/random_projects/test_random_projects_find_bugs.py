@@ -5,11 +5,13 @@ function that is replaced.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from dbt.adapters.silt.engine.catalog import file_lists
 from dbt.adapters.silt.engine.catalog.run_commands import documents
+from dbt.adapters.silt.materializations.reached_macros import Macros, Reached
 from tests.random_projects.generator import Generator
 from tests.random_projects.history import Player
 from tests.random_projects.project import Story
@@ -43,12 +45,21 @@ TIMES_MAY_BE_EQUAL: Final = """
 {% endmacro %}
 """
 
+HOOKS_READ_NOTHING: Final = """
+{% macro silt_run_post_hooks(hooks, reused=none) %}{% endmacro %}
+"""
+
 
 def of(strategy: str, seed: int) -> Story:
     """A small story of one strategy."""
-    if strategy == "snapshot":
+    if strategy in ("snapshot", "table"):
         return Generator(seed, steps=3, most=3, kinds=(strategy,)).story()
     return Generator(seed, steps=3, most=3, kinds=("incremental",), strategies=(strategy,)).story()
+
+
+def reused(seed: int, root: str) -> Story:
+    """A small story of tables that are reused."""
+    return Generator(seed, steps=4, most=2, kinds=("table",), roots=(root,), reuses=0.9).story()
 
 
 @pytest.mark.parametrize(
@@ -58,6 +69,7 @@ def of(strategy: str, seed: int) -> Story:
         ("delete+insert", PREDICATES_ARE_IGNORED),
         ("insert_overwrite", PARTITIONS_ARE_NOT_REPLACED),
         ("snapshot", TIMES_MAY_BE_EQUAL),
+        ("table", HOOKS_READ_NOTHING),
     ],
 )
 def test_a_planted_bug_is_found(strategy: str, macro: str, tmp_path: Path) -> None:
@@ -75,6 +87,23 @@ def test_failures_that_a_later_command_of_the_run_forgets_are_found(
     for seed in range(SEEDS):
         story = Generator(seed, steps=4, most=3, publishes=True).story()
         if difference(story, "", tmp_path):
+            return
+    pytest.fail(f"{SEEDS} seeds do not show the bug")
+
+
+@pytest.mark.parametrize(
+    ("root", "owner", "name", "mistake"),
+    [
+        pytest.param("file", file_lists, "_contents", lambda *_: iter([("", 1, "1", "")]), id="files never change"),
+        pytest.param("seed", Macros, "replacing", lambda _: Reached(), id="macros never change"),
+    ],
+)
+def test_a_planted_bug_of_reuse_is_found(
+    root: str, owner: Any, name: str, mistake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, mistake)
+    for seed in range(SEEDS):
+        if difference(reused(seed, root), "", tmp_path):
             return
     pytest.fail(f"{SEEDS} seeds do not show the bug")
 
