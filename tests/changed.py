@@ -1,7 +1,9 @@
-"""Runs the tests that a change can reach through imports, the nearest first, and a smoke test of dbt.
+"""Runs the tests that a change can reach, the nearest first, and a smoke test of dbt.
 
-A test of a central module would bring nearly all tests with it. So tests are selected by their distance from the
-change, up to a budget of minutes, with the durations of earlier runs; the report states how many tests are left to
+A change reaches tests through imports. dbt's tests import nothing of the package, and no test imports a macro, a script
+of the report or a fixture: such a change reaches tests by its name, in the name or the text of a test file, or by its
+folder. A test of a central module would bring nearly all tests with it. So tests are selected by their distance from
+the change, up to a budget of minutes, with the durations of earlier runs; the report states how many tests are left to
 `make test`.
 """
 
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections import defaultdict, deque
@@ -26,6 +29,10 @@ SMOKE: Final = tuple(
     f"tests/functional/suite/materializations/test_basic.py::{name}"
     for name in ("TestSimpleMaterializations", "TestIncremental", "TestSnapshotTimestamp")
 )
+_OF_DBT: Final = "tests/functional/"
+_OF_THE_REPORT: Final = "dbt/adapters/silt/report/static/"
+_NAMED, _MENTIONED = 1, 2
+"""The distances of a test whose file's name, or whose text, has the name of a changed file."""
 _SHORT_SECONDS: Final = 1.0
 """The assumed seconds of a test file without a recorded duration."""
 
@@ -88,6 +95,38 @@ def distances(graph: Mapping[str, Iterable[str]], changed: Iterable[str]) -> dic
     return found
 
 
+def reached_by_name(changed: Iterable[str], texts: Mapping[str, str]) -> dict[str, int]:
+    """Returns the test files that changed files reach without an import, with their distances.
+
+    Args:
+        changed: the changed files, as paths below the project's folder.
+        texts: the text of each test file.
+    """
+    found: dict[str, int] = {}
+    for file in changed:
+        for test, text in texts.items():
+            distance = _distance_by_name(Path(file), test, text)
+            if distance is not None:
+                found[test] = min(distance, found.get(test, distance))
+    return found
+
+
+def _distance_by_name(changed: Path, test: str, text: str) -> int | None:
+    if changed.as_posix().startswith(_OF_THE_REPORT):
+        return _NAMED if test.startswith("tests/unit/report/") else None
+    if changed.parts[0] == "tests":
+        is_shared = changed.name in ("conftest.py", "__init__.py") or changed.suffix != ".py"
+        if is_shared and test.startswith(f"{changed.parent.as_posix()}/"):
+            return _NAMED
+        return _MENTIONED if changed.suffix != ".py" and changed.name in text else None
+    if not test.startswith(_OF_DBT) or changed.parts[0] not in ("dbt", "macros"):
+        return None
+    word = changed.stem.removesuffix("s")
+    if word in Path(test).stem:
+        return _NAMED
+    return _MENTIONED if changed.suffix == ".sql" and re.search(rf"\b{word}", text) else None
+
+
 def selected(reached: Mapping[str, int], seconds: Mapping[str, float], budget: float) -> Selection:
     """Selects the nearest test files that fit.
 
@@ -102,6 +141,12 @@ def selected(reached: Mapping[str, int], seconds: Mapping[str, float], budget: f
         budget -= seconds.get(file, _SHORT_SECONDS)
         (run if reached[file] == 0 or budget >= 0 else left_out).append(file)
     return Selection(tuple(run), tuple(left_out))
+
+
+def texts_of_tests(root: Path) -> dict[str, str]:
+    """Returns the text of each test file; the paths are below the root."""
+    files = sorted((root / "tests").rglob("test_*.py"))
+    return {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 def seconds_of_files() -> dict[str, float]:
@@ -127,7 +172,9 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     changed = changed_files(arguments.base)
-    reached = distances(imports(ROOT), changed)
+    by_name = reached_by_name(changed, texts_of_tests(ROOT))
+    reached = {**by_name, **distances(imports(ROOT), changed)}
+    reached |= {test: min(distance, reached[test]) for test, distance in by_name.items()}
     found = selected(reached, seconds_of_files(), arguments.minutes * 60 * arguments.workers)
     pages = [file for file in changed if file.startswith("docs/") and file.endswith(".md")]
     print(f"{len(changed)} changed files reach {len(found.run) + len(found.left_out)} test files", flush=True)

@@ -1,10 +1,12 @@
-"""The tests of a change are the tests that import the changed files, the nearest first."""
+"""The tests of a change are the tests that import or name the changed files, the nearest first."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.changed import distances, imports, selected
+import pytest
+
+from tests.changed import distances, imports, reached_by_name, selected
 
 FILES = {
     "dbt/core.py": "x = 1",
@@ -53,3 +55,31 @@ def test_the_nearest_tests_within_the_budget_run_and_a_changed_test_always_runs(
     assert found.run == ("tests/test_own.py", "tests/test_near.py")
     assert found.left_out == ("tests/test_far.py",)
     assert selected(reached, seconds, budget=0).run == ("tests/test_own.py",)
+
+
+TEXTS = {
+    "tests/functional/incremental/test_incremental_merge.py": "incremental_strategy='merge'",
+    "tests/functional/materializations/test_seeds.py": "dbt seed",
+    "tests/functional/runs/test_publishing.py": "materialized='incremental'",
+    "tests/unit/report/test_page.py": "page",
+    "tests/unit/engine/sql/test_grammar.py": "fixtures/sql/rows.sql",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ("macros/materializations/incremental.sql", {"test_incremental_merge": 1, "test_publishing": 2}),
+        ("macros/materializations/seed.sql", {"test_seeds": 1}),
+        ("dbt/adapters/silt/engine/commands/rows/merge.py", {"test_incremental_merge": 1}),
+        ("dbt/adapters/silt/methods/seeds.py", {"test_seeds": 1}),
+        ("dbt/adapters/silt/report/static/graph.js", {"test_page": 1}),
+        ("tests/functional/runs/conftest.py", {"test_publishing": 1}),
+        ("tests/conftest.py", dict.fromkeys((Path(each).stem for each in TEXTS), 1)),
+        ("tests/fixtures/sql/rows.sql", {"test_grammar": 2}),
+        ("docs/index.md", {}),
+    ],
+)
+def test_files_that_no_test_imports_reach_tests_by_name_or_folder(changed: str, expected: dict[str, int]) -> None:
+    found = reached_by_name([changed], TEXTS)
+    assert {Path(test).stem: distance for test, distance in found.items()} == expected
