@@ -32,15 +32,12 @@ def _missing(file: str) -> Refusal:
     return Refusal(errors.DataFileMissingError, file)
 
 
-_COLLATIONS = Refusal(errors.UnsupportedFeatureError, "the table feature collations is not supported")
 _CATALOG_MANAGED = Refusal(errors.UnsupportedFeatureError, "the table feature catalogManaged")
 _NO_PROTOCOL = Refusal(errors.CorruptLogError, "the first commit must have protocol and metaData")
 
 REFUSED_LOGS: Final = {
     "basic_catalog_managed": _CATALOG_MANAGED,
     "catalog-owned-preview": _CATALOG_MANAGED,
-    "collations-preview-table": _COLLATIONS,
-    "collations-table": _COLLATIONS,
     "deltalog-invalid-protocol-version": Refusal(errors.UnsupportedFeatureError, "protocol reader version 99"),
     "table-with-geo": Refusal(errors.UnsupportedFeatureError, "the table feature geospatial"),
     "data-reader-absolute-paths-escaped-chars": _NO_PROTOCOL,

@@ -27,7 +27,7 @@ def rows() -> dict[str, tuple[str, str]]:
 def test_every_feature_of_the_code_is_on_the_page() -> None:
     known = {name for name in feature_names() if not name.endswith("-preview")}
     assert known <= set(rows())
-    assert set(rows()) - known == {"catalogManaged", "coordinatedCommits", "collations", "geospatial"}
+    assert set(rows()) - known == {"catalogManaged", "coordinatedCommits", "geospatial"}
 
 
 @pytest.mark.parametrize("name", sorted(rows()))

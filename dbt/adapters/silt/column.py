@@ -71,7 +71,7 @@ class SiltColumn(SparkColumn):
         return _LARGEST_BIGINT
 
     def is_string(self) -> bool:
-        return self.dtype.lower().split("(")[0] in ("string", "varchar", "char", "text")
+        return self.dtype.lower().split("(")[0].split(" ")[0] in ("string", "varchar", "char", "text")
 
     def is_integer(self) -> bool:
         return self.dtype.lower() in ("tinyint", "smallint", "int", "integer", "bigint", "byte", "short", "long")

@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.kernel.scan import min_max
 from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression, Value, columns
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.sql.ast import Name, Query, Statement
@@ -296,7 +297,7 @@ def _is_alias(column: ListedColumn, listed: tuple[ListedColumn, ...]) -> bool:
 def is_plain(field: StructField) -> bool:
     """Returns whether Spark reads its strings unchanged: strings of a fixed length are padded with blanks."""
     text = StructType((field,)).to_json()
-    return _COLLATIONS not in text and "char(" not in text.replace("varchar(", "")
+    return collations.KEY not in text and "char(" not in text.replace("varchar(", "")
 
 
 def _no_column(name: str, snapshot: Snapshot) -> errors.ColumnNotFoundError:
@@ -309,6 +310,3 @@ def _may_be_sparks(error: errors.ColumnNotFoundError) -> bool:
     """Returns whether the name may be a function that is called without parentheses, or a column that Spark adds."""
     name = error.problem.partition("`")[2].partition("`")[0].upper()
     return name.startswith(("_", "CURRENT_", "LOCAL", "SESSION_"))
-
-
-_COLLATIONS = "__COLLATIONS"

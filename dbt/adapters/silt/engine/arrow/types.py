@@ -8,6 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
@@ -63,12 +64,12 @@ def arrow_type(data_type: DataType) -> pa.DataType:
         case DecimalType():
             return pa.decimal128(data_type.precision, data_type.scale)
         case _:
-            return _PRIMITIVES[data_type.name]
+            return _PRIMITIVES[collations.without(data_type.name)]
 
 
 def _checked(field: StructField, table: str) -> pa.DataType:
     for primitive in primitive_types(field.type):
-        if not isinstance(primitive, DecimalType) and primitive.name not in _PRIMITIVES:
+        if not isinstance(primitive, DecimalType) and collations.without(primitive.name) not in _PRIMITIVES:
             raise UnsupportedFeatureError(
                 f"the column `{field.name}` has the type {primitive.name}, which Arrow does not have",
                 remedy="Leave it out with `columns`, or read it with Spark: `Warehouse.sql`",

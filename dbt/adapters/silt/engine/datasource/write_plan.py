@@ -33,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     map_fields,
     nullable,
     nullable_schema,
+    without_collations,
 )
 from dbt.adapters.silt.engine.kernel.table.storable_schema import check_storable, check_voids
 from dbt.adapters.silt.engine.kernel.table.type_widening import is_widening
@@ -123,8 +124,8 @@ def _check_column(column: StructField, given: StructField, table: str) -> None:
 
 
 def _bare(data_type: DataType) -> DataType:
-    """Returns the type with only names and types, for comparison."""
-    return map_fields(nullable(data_type), lambda field: StructField(field.name, field.type))
+    """Returns the type with only the names and types in data files, for comparison."""
+    return map_fields(without_collations(nullable(data_type)), lambda field: StructField(field.name, field.type))
 
 
 def _check_left_out(column: StructField, table: str) -> None:

@@ -51,7 +51,7 @@ SCHEMA = StructType(
             m=MapType(STRING, LONG),
             current_date=LONG,
         ),
-        StructField("cs", STRING, metadata={"__COLLATIONS": {"cs": "icu.UNICODE_CI"}}),
+        StructField("cs", PrimitiveType("string collate UNICODE_CI")),
         StructField("cc", STRING, metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}),
     )
 )

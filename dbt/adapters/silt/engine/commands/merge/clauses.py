@@ -23,7 +23,6 @@ from dbt.adapters.silt.engine.commands.writing.conversion import fitted, lacking
 from dbt.adapters.silt.engine.commands.writing.set_clause import AssignedColumn, CastAssignment
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.table.collations import has_collation
 from dbt.adapters.silt.engine.kernel.table.identity import identities
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, DataType, StructField, StructType
@@ -87,9 +86,8 @@ class Clauses:
 
     @property
     def known_types(self) -> Mapping[str, DataType]:
-        """The types of the source's columns without a collation, by the names that a star and `Scope.qualify` write."""
-        plain = (member for member in self.source if not has_collation(member))
-        return {_source_column(self.plan, member.name): member.type for member in plain}
+        """The types of the source's columns, by the names that a star and `Scope.qualify` write."""
+        return {_source_column(self.plan, member.name): member.type for member in self.source}
 
     @property
     def deletions(self) -> list[int]:

@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, Clauses, Set
 from dbt.adapters.silt.engine.commands.writing import set_clause
 from dbt.adapters.silt.engine.commands.writing.set_clause import CastAssignment
 from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, PrimitiveType, StructType
 from dbt.adapters.silt.engine.sql.ast import RowVerb
 
@@ -56,8 +57,8 @@ def same(one: Column, other: Column, data_type: DataType) -> Column:
         case MapType():
             entries = F.map_entries(one), F.map_entries(other)
             return _of_present(one, other, _same_entries(*entries, data_type))
-        case PrimitiveType(name) if name in _TEXTS:
-            # Another collation would make different strings equal.
+        case PrimitiveType(name) if collations.without(name) in _TEXTS:
+            # A collation would make different strings equal.
             return one.cast("binary").eqNullSafe(other.cast("binary"))
         case PrimitiveType(name) if name in _FLOATS:
             return one.eqNullSafe(other) & _sign_of_zero(one).eqNullSafe(_sign_of_zero(other))

@@ -38,7 +38,8 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
 """Java reports these three only through the operating system's message."""
 _STOPPED = re.compile(r"Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) shut ?down")
 """Spark reports its shutdown only by this message; a Spark Connect server still answers during the shutdown."""
-
+_INDETERMINATE: Final = "StringType(null)"
+"""The name of the type of strings that combine several collations; PySpark cannot read the schema of such a query."""
 
 OTHER_ROWS: Final = "a data file with deleted rows has another size, or more rows, than the log says"
 """The message that a plan of this engine raises in a task (`raise_error`)."""
@@ -83,6 +84,13 @@ def mapped(table: str | None = None, version: int | None = None) -> Iterator[Non
 
 def of_spark(error: Exception, table: str | None = None, version: int | None = None) -> Exception:
     """Returns the engine's error for a failure of Spark; other errors, and errors of wrong calls, are unchanged."""
+    if isinstance(error, PySparkException) and _INDETERMINATE in str(error):
+        return errors.InvalidStatementError(
+            "a column of the query combines strings of different collations",
+            remedy="Write `collate` in the expression of the column",
+            table=table,
+            version=version,
+        )
     if isinstance(error, errors.SiltError) or not isinstance(error, SPARKS) or _is_of_call(error):
         return error
     if isinstance(error, java_process.SparkGone):

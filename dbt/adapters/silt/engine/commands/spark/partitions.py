@@ -26,6 +26,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, PartitionValueError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import listed, quote
+from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.table.schema import (
@@ -77,7 +78,7 @@ def check_partitionable(schema: StructType, partition_columns: Sequence[str], ta
             table=table,
         )
     for member in members:
-        if isinstance(member.type, ArrayType | MapType | StructType) or member.type.name in ("binary", "variant"):
+        if isinstance(member.type, ArrayType | MapType | StructType) or not _is_partition_type(member.type.name):
             raise UnsupportedStatementError(
                 f"the column `{member.name}` of type {member.type.sql_name} cannot be a partition column",
                 remedy="Choose a column of a simple type",
@@ -89,6 +90,11 @@ def check_partitionable(schema: StructType, partition_columns: Sequence[str], ta
             remedy="Leave at least one column out of the partition columns",
             table=table,
         )
+
+
+def _is_partition_type(name: str) -> bool:
+    """Returns whether equal values of a simple type have the same string in the log."""
+    return name not in ("binary", "variant") and collations.collation(name) is None
 
 
 def copy_names(metadata: Metadata) -> dict[str, str]:

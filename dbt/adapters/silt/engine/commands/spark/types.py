@@ -14,9 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as spark_types
 
-from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
-from dbt.adapters.silt.engine.kernel.table import collations
-from dbt.adapters.silt.engine.kernel.table.collations import COLLATIONS_KEY, has_collation
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.table.collations import FEATURE
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     DataType,
@@ -30,7 +29,7 @@ from dbt.adapters.silt.engine.sql.portable_types import type_remedy
 
 # Spark silently drops the collation of such a type.
 _COLLATED_LENGTH = re.compile(r"char\s*\(\s*[0-9]+\s*\)\s*collate\s+(?!utf8_binary\b)", re.IGNORECASE)
-_INHERITED = ("comment", CHAR_VARCHAR_KEY, COLLATIONS_KEY)
+_INHERITED = ("comment", CHAR_VARCHAR_KEY)
 
 
 def spark_schema(schema: StructType) -> spark_types.StructType:
@@ -59,16 +58,20 @@ def column_type(text: str, table: str | None = None) -> StructField:
 
     Raises:
         StatementSyntaxError: if the text is not a type.
-        UnsupportedFeatureError: if the type has a collation.
+        UnsupportedFeatureError: if the type has both a length and a collation.
     """
     try:
         parsed = spark_types.DataType.fromDDL(text)
     except PySparkException as error:
         raise StatementSyntaxError(f"`{text}` is not a column type", remedy=type_remedy(text), table=table) from error
-    typed = kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
-    if _COLLATED_LENGTH.search(text) or has_collation(typed):
-        raise collations.refused(f"the type `{text}` has a collation", table)
-    return typed
+    if _COLLATED_LENGTH.search(text):
+        raise UnsupportedFeatureError(
+            f"the type `{text}` has both a length and a collation",
+            remedy="Use `string collate ...`, and check the length with a constraint",
+            table=table,
+            details={"features": (FEATURE,)},
+        )
+    return kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
 
 
 def _inherited(field: StructField) -> StructField:

@@ -25,11 +25,13 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
     MapType,
+    PrimitiveType,
     StructField,
     StructType,
     all_fields,
     nullable,
     primitive_types,
+    without_collations,
 )
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, has_lengths, length_limit
 from dbt.adapters.silt.engine.sql.query.column_names import column_names
@@ -38,6 +40,7 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 Test = Callable[[Column], Column]
 
+_STRING = PrimitiveType("string")
 _COLUMNS = 8
 _CHARACTERS = 200
 
@@ -176,8 +179,11 @@ def _generation_checks(schema: StructType, table: str) -> Iterator[Check]:
         if member.generation_expression is not None:
             rule = f"{quote(member.name)} <=> ({one_line(member.generation_expression)})"
             error = _check_error(f"the rule of the generated column `{member.name}`", rule, table)
+            given = f"({rules.generation(member, table)}\n)"
+            if without_collations(member.type) == _STRING:
+                given = f"cast({given} as {member.type.sql_name})"  # Spark compares no strings of two collations
             # A string is compared after padding and truncation, as it is stored.
-            computed = fitted(F.expr(f"({rules.generation(member, table)}\n)"), declared_type(member))
+            computed = fitted(F.expr(given), declared_type(member))
             yield Check(~F.col(quote(member.name)).eqNullSafe(computed), example_row(schema, rule), error)
 
 

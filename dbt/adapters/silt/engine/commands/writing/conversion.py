@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
+from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, DecimalType, MapType, StructType, nullable
 from dbt.adapters.silt.engine.kernel.table.text_lengths import length_limit, plain_type
 
@@ -161,7 +162,7 @@ def _kind(data_type: DataType) -> str | None:
     """Returns the name of a simple type, or None for arrays, maps and structs."""
     if isinstance(data_type, DecimalType):
         return "decimal"
-    return None if isinstance(data_type, ArrayType | MapType | StructType) else data_type.name
+    return None if isinstance(data_type, ArrayType | MapType | StructType) else collations.without(data_type.name)
 
 
 def _holds_all(source: DataType, target: DataType) -> bool:

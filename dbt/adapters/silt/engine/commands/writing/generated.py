@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     all_fields,
     nullable,
     nullable_schema,
+    without_collations,
 )
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 from dbt.adapters.silt.engine.sql.query.quotes import without_quoted
@@ -129,7 +130,7 @@ def _check_expression(spark: SparkSession, base: StructType, member: StructField
     given = _analysed(lambda: kernel_schema(rows.select(F.expr(f"({text_to_run}\n)")).schema).fields[0].type, refused)
     # Spark allows no aggregate, window or random value in the condition of a join.
     _analysed(lambda: rows.join(_empty(spark, StructType()), F.expr(f"({text_to_run}\n) is null")).schema, refused)
-    if nullable(given) != nullable(member.type):
+    if without_collations(nullable(given)) != without_collations(nullable(member.type)):
         raise errors.TypeMismatchError(
             f"the column `{member.name}` of type {member.type.sql_name} cannot be generated as {text}, "
             f"which is of type {given.sql_name}",

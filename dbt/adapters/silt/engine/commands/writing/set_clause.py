@@ -19,7 +19,6 @@ from dbt.adapters.silt.engine.commands.writing.checks import Check, counted, sho
 from dbt.adapters.silt.engine.commands.writing.conversion import Conversion, conversion, lacking, over
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.table.collations import has_collation
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, StructField, StructType, nullable
 from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type
 from dbt.adapters.silt.engine.sql.ast import Assignment, Name
@@ -142,13 +141,12 @@ def settings(
         TypeMismatchError: if a value's type cannot be stored in its column.
     """
     types = dict(known or {})
-    members: Mapping[str, StructField] = {}
     unknown = list(dict.fromkeys(each.value for each in assignments if each.value not in types))
     if unknown:
         asked = frame.selectExpr(*(f"({value}\n) as v{position}" for position, value in enumerate(unknown)))
-        members = dict(zip(unknown, kernel_schema(asked.schema), strict=True))
-        types.update({value: member.type for value, member in members.items()})
-    found = tuple(_setting(_without_collation(each, members), types[each.value], table) for each in assignments)
+        found_types = (member.type for member in kernel_schema(asked.schema))
+        types.update(zip(unknown, found_types, strict=True))
+    found = tuple(_setting(each, types[each.value], table) for each in assignments)
     if not evolves:
         _check_whole(found, table)
     return found
@@ -288,14 +286,6 @@ def _setting(assignment: AssignedColumn, given: DataType, table: str) -> CastAss
             details={"column": assignment.name},
         )
     return CastAssignment(assignment, given, None if nullable(given) == nullable(wanted) else found)
-
-
-def _without_collation(assignment: AssignedColumn, members: Mapping[str, StructField]) -> AssignedColumn:
-    """Returns the assignment with a value without a collation: Spark cannot combine it with the column's old value."""
-    member = members.get(assignment.value)
-    if member is None or not has_collation(member):
-        return assignment
-    return replace(assignment, value=f"cast({assignment.value}\n as {member.type.sql_name})")
 
 
 def _check_whole(settings: Sequence[CastAssignment], table: str) -> None:

@@ -91,7 +91,9 @@ def column_bounds(
         if not fields or isinstance(fields[-1].type, StructType):
             continue
         if len(fields) == 1 and fields[0].name.lower() in partitioning:
-            found[column] = _partition_bounds(files, fields[0].physical_name, _order(fields[0]))
+            found[column] = _partition_bounds(
+                files, fields[0].physical_name, value_order.value_order_of(fields[0].type)
+            )
         else:
             path = tuple(field.physical_name for field in fields)
             from_statistics[column] = _Leaf(path, fields[-1].type, _order_in_statistics(fields[-1]))
@@ -112,13 +114,8 @@ def _resolved(schema: StructType, column: Column) -> list[StructField]:
 
 
 def _order_in_statistics(field: StructField) -> value_order.ValueOrder | None:
-    order = _order(field)
+    order = value_order.value_order_of(field.type)
     return value_order.WidenedFloats() if isinstance(order, value_order.Doubles) and _was_float(field) else order
-
-
-def _order(field: StructField) -> value_order.ValueOrder | None:
-    """Returns the order of the field's values, or None if they compare by a collation or not at all."""
-    return None if "__COLLATIONS" in field.metadata else value_order.value_order_of(field.type)
 
 
 def _partition_bounds(files: pa.Table, name: str, order: value_order.ValueOrder | None) -> Bounds:

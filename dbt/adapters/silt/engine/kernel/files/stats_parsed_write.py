@@ -19,12 +19,10 @@ from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.type_widening import TYPE_CHANGES
 from dbt.adapters.silt.engine.kernel.table.value_order import Booleans, Timestamps, ValueOrder, value_order_of
 
 Path: TypeAlias = tuple[str, ...]
-
-# Columns with a collation, or with statistics that were written for another type.
-_KEPT_AS_TEXT = {"__COLLATIONS", "delta.typeChanges"}
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ def partition_values_parsed(values: pa.Array, metadata: Metadata) -> pa.StructAr
 def _leaves(metadata: Metadata) -> list[_Leaf]:
     schema = StructType.from_json(metadata.schema_string)
     columns = indexed_columns(schema, TableProperties(metadata.configuration), metadata.partition_columns)
-    otherwise = {path for path, field in _fields(schema) if _KEPT_AS_TEXT & field.metadata.keys()}
+    otherwise = {path for path, field in _fields(schema) if TYPE_CHANGES in field.metadata}
     found = []
     for column in columns:
         kind = None if column.path in otherwise else _arrow_type(column.type)

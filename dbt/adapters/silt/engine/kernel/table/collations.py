@@ -1,58 +1,70 @@
-"""Refuses collations, because they do not compare strings by their bytes.
+"""Names the types of strings that compare by a collation: `string collate UNICODE_CI`.
 
-Source: the metadata of fields that Spark writes, `__COLLATIONS`: a collation for each path of a string in the field.
+In the log such a column is a `string`. The metadata of its field names the collation of each string in it, but not in
+structs inside it, by the string's path: `{"name.element": "icu.UNICODE_CI"}`. In a schema that was read, the collation
+is part of the type instead, as Spark's SQL spells it: two types are equal only if their values compare alike, and code
+that only knows the type `string` does not compare these values by their bytes.
+
+Source: the Delta proposal "Collated String Type", and the metadata `__COLLATIONS` in Spark's own schemas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, all_fields
 
-COLLATIONS_KEY: Final = "__COLLATIONS"
+KEY: Final = "__COLLATIONS"
 FEATURE: Final = "collations"
+STRING: Final = "string"
 
-INSTEAD: Final = "Use `string` without a collation, and write `collate` in the queries that compare or sort the column"
-"""The remedy for a new column with a collation."""
-
-OF_A_TABLE: Final = "Drop the table, and create it again from its sources with `string` columns without a collation"
-"""The remedy for a table that has such a column."""
-
+_COLLATED: Final = f"{STRING} collate "
 _BY_BYTES: Final = "UTF8_BINARY"
+_OF_SPARK: Final = "UTF8_"
+_PROVIDERS: Final = ("spark", "icu")
 
 
-def collation_of(field: StructField) -> str | None:
-    """Returns a collation of the field or of a part of it, or None if all strings in it compare by bytes."""
-    given = field.metadata.get(COLLATIONS_KEY)
-    names = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
-    found = (str(name).rpartition(".")[2] for name in names)
-    return next((name for name in found if name.upper() != _BY_BYTES), None)
+def collation(type_name: str) -> str | None:
+    """Returns the collation of a type, or None if its values compare without one."""
+    return type_name[len(_COLLATED) :] if type_name.startswith(_COLLATED) else None
 
 
-def has_collation(field: StructField) -> bool:
-    """Returns whether the field, or a field inside it, has a collation."""
-    return any(collation_of(each) is not None for each in all_fields(StructType((field,))))
+def has_collation(type_names: Iterable[str]) -> bool:
+    """Returns whether one of the types has a collation."""
+    return any(collation(name) is not None for name in type_names)
 
 
-def check_collations(schema: StructType, table: str | None, remedy: str = INSTEAD) -> None:
-    """Raises an error if a column, or a part of a column, has a collation.
+def without(type_name: str) -> str:
+    """Returns the name of the type as which the log and the data files hold the values."""
+    return type_name if collation(type_name) is None else STRING
+
+
+def given(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the types of strings with a collation by the metadata of their field, by the strings' paths.
 
     Raises:
-        UnsupportedFeatureError: if a column has a collation.
+        UnsupportedFeatureError: if a collation is of another provider than Spark's.
+        ValueError: if the metadata has another form.
     """
-    for field in all_fields(schema):
-        collation = collation_of(field)
-        if collation is not None:
-            raise refused(f"the column `{field.name}` has the collation {collation}", table, remedy)
+    identifiers = metadata.get(KEY) or {}
+    if not isinstance(identifiers, dict) or not all(isinstance(each, str) for each in identifiers.values()):
+        raise ValueError(f"{KEY} {identifiers!r}")
+    names = {path: _name(identifier) for path, identifier in identifiers.items()}
+    return {path: f"{_COLLATED}{name}" for path, name in names.items() if name != _BY_BYTES}
 
 
-def refused(problem: str, table: str | None, remedy: str = INSTEAD) -> UnsupportedFeatureError:
-    """Returns the error with the problem and the name of the table feature."""
-    return UnsupportedFeatureError(
-        f"{problem}: the table feature {FEATURE} is not supported",
-        remedy=remedy,
-        table=table,
-        details={"features": (FEATURE,)},
-    )
+def identifier(name: str) -> str:
+    """Returns the log's identifier of a collation, which begins with the name of its provider."""
+    return f"{_PROVIDERS[not name.startswith(_OF_SPARK)]}.{name}"
+
+
+def _name(identifier: str) -> str:
+    provider, _, name = identifier.partition(".")
+    if provider.lower() not in _PROVIDERS or not name:
+        raise UnsupportedFeatureError(
+            f"the table has the collation {identifier}, which Spark does not have",
+            remedy="Change the column to `string`, or to a collation of Spark, with the engine that created the table",
+            details={"features": (FEATURE,)},
+        )
+    return name.partition(".")[0]  # a version only concerns statistics

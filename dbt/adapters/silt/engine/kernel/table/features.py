@@ -92,7 +92,7 @@ def check_readable(protocol: Protocol, table: str, metadata: Metadata | None = N
     if metadata is not None:
         schema = StructType.from_json(metadata.schema_string)
         _check_types(schema, table)
-        collations.check_collations(schema, table, collations.OF_A_TABLE)
+        _check_partitions(schema, metadata.partition_columns, table)
         type_widening.check_known(schema, table)
 
 
@@ -205,7 +205,19 @@ def _check_types(schema: StructType, table: str) -> None:
 def _is_known(primitive: PrimitiveType | DecimalType) -> bool:
     if isinstance(primitive, DecimalType):
         return 0 <= primitive.scale <= primitive.precision <= _MOST_DIGITS
-    return primitive.name in PRIMITIVE_TYPES
+    return collations.without(primitive.name) in PRIMITIVE_TYPES
+
+
+def _check_partitions(schema: StructType, partition_columns: Iterable[str], table: str) -> None:
+    for column in filter(None, map(schema.field, partition_columns)):
+        if collations.has_collation(each.name for each in primitive_types(column.type)):
+            raise UnsupportedFeatureError(
+                f"the partition column `{column.name}` has the type {column.type.sql_name}: equal values would be "
+                "in several partitions",
+                remedy="Let the engine that created the table change it, or write its rows to another table",
+                table=table,
+                details={"features": (collations.FEATURE,), "column": column.name},
+            )
 
 
 def _reader_features(protocol: Protocol) -> tuple[str, ...]:
@@ -270,6 +282,10 @@ def _has_type(*names: str) -> Use:
     return in_use
 
 
+def _has_collation(schema: StructType, _properties: TableProperties) -> bool:
+    return collations.has_collation(primitive.name for primitive in primitive_types(schema))
+
+
 def _property_is_true(key: str) -> Use:
     def in_use(_schema: StructType, properties: TableProperties) -> bool:
         return properties.configuration.get(key, "").lower() == "true"
@@ -321,6 +337,8 @@ _FEATURES: Mapping[str, Feature] = {
         Feature("inCommitTimestamp", _property_is_true("delta.enableInCommitTimestamps"), True, True),
         Feature("typeWidening", _widens_types, True, True, reader_version=3),
         Feature("typeWidening-preview", _never, True, True, reader_version=3),
+        Feature(collations.FEATURE, _has_collation, True, True, requires=("domainMetadata",)),
+        Feature(f"{collations.FEATURE}-preview", _never, True, True, requires=("domainMetadata",)),
         Feature("variantType", _has_type("variant"), True, True, reader_version=3),
         Feature("variantType-preview", _never, True, True, reader_version=3),
         # This engine does not shred its files; a table that allows shredding may also contain files without it.

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, CorruptLogError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
+from dbt.adapters.silt.engine.kernel.table import collations
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
@@ -35,7 +36,10 @@ _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": 
 
 @dataclass(frozen=True)
 class PrimitiveType:
-    """A type without parameters, by the specification's name: `string`, `long`, `timestamp_ntz`, `void` ..."""
+    """A type without parameters, by the specification's name: `string`, `long`, `timestamp_ntz`, `void` ...
+
+    A string with a collation has a name of its own: see `collations`.
+    """
 
     name: str
 
@@ -227,6 +231,28 @@ def map_fields(data_type: T, change: Callable[[StructField], StructField]) -> T:
     return cast(T, _mapped(data_type, change))
 
 
+def map_primitives(data_type: DataType, change: Callable[[DataType], DataType]) -> DataType:
+    """Returns the type with every primitive type in it changed."""
+    match data_type:
+        case StructType():
+            return StructType(tuple(replace(each, type=map_primitives(each.type, change)) for each in data_type))
+        case ArrayType():
+            return replace(data_type, element_type=map_primitives(data_type.element_type, change))
+        case MapType():
+            key, value = (map_primitives(each, change) for each in (data_type.key_type, data_type.value_type))
+            return replace(data_type, key_type=key, value_type=value)
+    return change(data_type)
+
+
+def without_collations(data_type: DataType) -> DataType:
+    """Returns the type as the log and the data files hold its values, with `string` for each collated string."""
+
+    def plain(each: DataType) -> DataType:
+        return PrimitiveType(collations.without(each.name)) if isinstance(each, PrimitiveType) else each
+
+    return map_primitives(data_type, plain)
+
+
 def nullable(data_type: DataType) -> DataType:
     """Returns the type with null allowed at every level."""
     if isinstance(data_type, StructType):
@@ -265,7 +291,7 @@ def data_type_from_json(body: Any) -> DataType:
         UnsupportedFeatureError: if the type is user-defined.
     """
     try:
-        return _from_json(body)
+        return _from_json(body, "", {})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"a type in the table's schema cannot be read ({error!r})") from error
 
@@ -278,7 +304,7 @@ def data_type_to_json(data_type: DataType) -> Any:
 @functools.lru_cache(maxsize=512)
 def _struct_from_text(text: str) -> StructType:
     try:
-        parsed = _from_json(foreign_json.loads(text))
+        parsed = _from_json(foreign_json.loads(text), "", {})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"the table's schema cannot be read ({error!r})") from error
     if not isinstance(parsed, StructType):
@@ -301,16 +327,18 @@ def _mapped(data_type: DataType, change: Callable[[StructField], StructField]) -
     return data_type
 
 
-def _from_json(body: Any) -> DataType:
+def _from_json(body: Any, path: str, collated: Mapping[str, str]) -> DataType:
+    """Reads a type; `collated` has the types of strings by their paths in the field, `path` is this type's."""
     if isinstance(body, str):
-        return _primitive(body)
+        return _primitive(collated.get(path, body) if body == collations.STRING else body)
     kind = body["type"]
     if kind == "struct":
         return StructType(tuple(_field_from_json(member) for member in body["fields"]))
     if kind == "array":
-        return ArrayType(_from_json(body["elementType"]), bool(body["containsNull"]))
+        return ArrayType(_from_json(body["elementType"], f"{path}.element", collated), bool(body["containsNull"]))
     if kind == "map":
-        return MapType(_from_json(body["keyType"]), _from_json(body["valueType"]), bool(body["valueContainsNull"]))
+        key = _from_json(body["keyType"], f"{path}.key", collated)
+        return MapType(key, _from_json(body["valueType"], f"{path}.value", collated), bool(body["valueContainsNull"]))
     if kind == "udt":
         raise UnsupportedFeatureError("the table has a column of a user-defined type")
     raise ValueError(f"unknown type {kind!r}")
@@ -320,7 +348,12 @@ def _field_from_json(body: Any) -> StructField:
     name, metadata = body["name"], body.get("metadata") or {}
     if not isinstance(name, str) or not isinstance(metadata, dict):
         raise TypeError(f"the column {str(name)[:80]} has no readable name or metadata")
-    return StructField(name, _from_json(body["type"]), bool(body["nullable"]), metadata)
+    collated = collations.given(metadata)
+    kept = {key: value for key, value in metadata.items() if key != collations.KEY}
+    member = StructField(name, _from_json(body["type"], name, collated), bool(body["nullable"]), kept)
+    if len(collated) > len(_field_to_json(member)["metadata"].get(collations.KEY, ())):
+        raise ValueError(f"the column {name[:80]} has no strings at {', '.join(collated)}")
+    return member
 
 
 def _primitive(name: str) -> PrimitiveType | DecimalType:
@@ -331,29 +364,32 @@ def _primitive(name: str) -> PrimitiveType | DecimalType:
     return DecimalType(int(precision or 10), int(scale or 0))
 
 
-def _to_json(data_type: DataType) -> Any:
+def _to_json(data_type: DataType, path: str = "", collated: dict[str, str] | None = None) -> Any:
+    """Returns the JSON of a type, and adds the collations of its strings to `collated`, by path."""
     if isinstance(data_type, StructType):
         return {"type": "struct", "fields": [_field_to_json(member) for member in data_type.fields]}
     if isinstance(data_type, ArrayType):
         return {
             "type": "array",
-            "elementType": _to_json(data_type.element_type),
+            "elementType": _to_json(data_type.element_type, f"{path}.element", collated),
             "containsNull": data_type.contains_null,
         }
     if isinstance(data_type, MapType):
         return {
             "type": "map",
-            "keyType": _to_json(data_type.key_type),
-            "valueType": _to_json(data_type.value_type),
+            "keyType": _to_json(data_type.key_type, f"{path}.key", collated),
+            "valueType": _to_json(data_type.value_type, f"{path}.value", collated),
             "valueContainsNull": data_type.value_contains_null,
         }
-    return data_type.name
+    collation = collations.collation(data_type.name)
+    if collation is None or collated is None:
+        return data_type.name
+    collated[path] = collations.identifier(collation)
+    return collations.STRING
 
 
 def _field_to_json(member: StructField) -> dict[str, Any]:
-    return {
-        "name": member.name,
-        "type": _to_json(member.type),
-        "nullable": member.nullable,
-        "metadata": dict(member.metadata),
-    }
+    collated: dict[str, str] = {}
+    body = _to_json(member.type, member.name, collated)
+    metadata = {**member.metadata, collations.KEY: collated} if collated else dict(member.metadata)
+    return {"name": member.name, "type": body, "nullable": member.nullable, "metadata": metadata}

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, TypeMismatchError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.printable import is_visible, line
-from dbt.adapters.silt.engine.kernel.table.collations import check_collations
+from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.features import PRIMITIVE_TYPES
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -43,9 +43,7 @@ def check_storable(schema: StructType, table: str | None = None, old: StructType
         InvalidNameError: if two columns, or two members of a struct, have names that differ in case only; or a new name
             is empty, has an invisible character, or is the name by which Spark reads the positions of rows.
         TypeMismatchError: if a column has no type, or a type that the format does not hold.
-        UnsupportedFeatureError: if a column has a collation.
     """
-    check_collations(schema, table)
     known = {name for struct in _structs(old) for name in struct.names}
     repeated = repeated_names(schema)
     if repeated:
@@ -137,7 +135,7 @@ def _structs(data_type: DataType) -> Iterator[StructType]:
 def _check_primitive(member: StructField, primitive: PrimitiveType | DecimalType, table: str | None) -> None:
     if primitive.name == "void":
         raise _untyped(member, table)
-    if isinstance(primitive, PrimitiveType) and primitive.name not in PRIMITIVE_TYPES:
+    if isinstance(primitive, PrimitiveType) and collations.without(primitive.name) not in PRIMITIVE_TYPES:
         raise TypeMismatchError(
             f"the column `{member.name}` has the type {primitive.name}, which a table cannot store",
             remedy="Cast it in the query, or declare it, as a type that tables can store, such as `string`",

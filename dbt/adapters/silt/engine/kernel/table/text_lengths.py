@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     all_fields,
     map_fields,
+    map_primitives,
     primitive_types,
 )
 
@@ -155,15 +156,7 @@ def _is_char(data_type: DataType) -> bool:
 
 def _replaced(data_type: DataType, change: Callable[[DataType], DataType]) -> DataType:
     """Returns the type with each `char` and `varchar` in it changed."""
-    match data_type:
-        case StructType():
-            return StructType(tuple(replace(each, type=_replaced(each.type, change)) for each in data_type))
-        case ArrayType():
-            return replace(data_type, element_type=_replaced(data_type.element_type, change))
-        case MapType():
-            key, value = _replaced(data_type.key_type, change), _replaced(data_type.value_type, change)
-            return replace(data_type, key_type=key, value_type=value)
-    return data_type if length_limit(data_type) is None else change(data_type)
+    return map_primitives(data_type, lambda each: each if length_limit(each) is None else change(each))
 
 
 def _declared(data_type: DataType, written: DataType | None) -> DataType:

@@ -124,8 +124,7 @@ _NOT_A_COLUMN = frozenset(
     "LOCALTIMESTAMP CURRENT_CATALOG CURRENT_DATABASE CURRENT_SCHEMA CURRENT_TIMEZONE".split()
 )
 _FLIPPED: Mapping[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# Field metadata of columns that do not compare like plain strings.
-_COLLATIONS, _CHAR_TYPE = "__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"
+_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -232,11 +231,11 @@ class Translator:
 
 
 def compares_otherwise(schema: StructType, path: Name) -> bool:
-    """Returns whether a column on the path is a collated or blank-padded string."""
+    """Returns whether a column on the path is a blank-padded string, although its type is that of a plain string."""
     for length in range(1, len(path) + 1):
         found = field_at(schema, path[:length])
         metadata = {} if found is None else found.metadata
-        if _COLLATIONS in metadata or "char(" in str(metadata.get(_CHAR_TYPE, "")).replace("varchar(", ""):
+        if "char(" in str(metadata.get(_CHAR_TYPE, "")).replace("varchar(", ""):
             return True
     return False
 

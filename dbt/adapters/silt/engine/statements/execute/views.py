@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark, pass_with_query
+from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
 
 _NOTHING = Result()
 
@@ -24,6 +25,7 @@ def _create_view(context: Context, statement: ast.CreateView) -> Result:
     name = context.namespace.writable(statement.name)
     if name is None:
         return pass_with_query(context, statement, statement.query)
+    refuse_unsupported(statement, str(name))
     if_absent = statement.mode is CreateMode.CREATE_IF_NOT_EXISTS
     if if_absent and context.catalog.find(name) is not None:
         context.catalog.note_lookup(name)
