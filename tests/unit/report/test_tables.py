@@ -154,11 +154,12 @@ def test_partitions_are_counted_with_their_rows(house: House) -> None:
 def test_forks_and_threads_read_the_same_as_one_process(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         house.create(f"main.t{number}", rows(0, number))
-    alone = tables.read_tables(house.catalog, {}, is_local=True)
-    by_threads = tables.read_tables(house.catalog, {}, is_local=False)
+    names = list(house.catalog.all_tables())
+    alone = tables.read_tables(house.catalog, names, {}, is_local=True)
+    by_threads = tables.read_tables(house.catalog, names, {}, is_local=False)
     monkeypatch.setattr(tables, "_WORTH_FORKS", 2)
     with mock.patch.object(tables, "_may_fork", return_value=True):
-        forked = tables.read_tables(house.catalog, {}, is_local=True)
+        forked = tables.read_tables(house.catalog, names, {}, is_local=True)
     assert forked == alone == by_threads and len(alone) == 6
 
 

@@ -37,7 +37,7 @@ _NODES: Final = 2_000
 _MESSAGE: Final = 1_000
 """Characters of a node's message."""
 _COPIED: Final = ("unique_id", "status", "thread_id", "timing", "failures")
-_RESPONSE: Final = ("run_id", "table", "table_version", "skipped")
+_RESPONSE: Final = ("run_id", "table", "table_version", "skipped", "reused")
 _IS_ID: Final = re.compile(r"[\w-]{1,200}")
 
 

@@ -68,11 +68,12 @@ class KnownRun:
         """The worst state of the commands that were not repeated by a later command, and of the last results of its
         nodes, if commands are recorded.
         """
-        states = {self._state_of(each) for each in self._last_commands}
+        states = {self.state_of(each) for each in self._last_commands}
         states.update(each.state for each in self.unpublished)
         return next((state for state in _WORST_FIRST if state in states), None)
 
-    def _state_of(self, command: RunEntry) -> str:
+    def state_of(self, command: RunEntry) -> str:
+        """Returns the state of a command of the run, as the warehouse and the later commands of the run show it."""
         state = command.state
         if state == HELD and self.is_of_warehouse and not self.unpublished:
             state = "failed" if command.has_failed else GOOD  # another process has published or dropped the run
@@ -100,11 +101,16 @@ class KnownRun:
     @property
     def failed(self) -> tuple[str, ...]:
         """The names of the nodes and tests whose last result is a failure."""
+        return tuple(map(node_name, self.failed_ids))
+
+    @property
+    def failed_ids(self) -> tuple[str, ...]:
+        """The unique ids of the nodes and tests whose last result is a failure."""
         if self.outcomes is not None:
-            return tuple(node_name(each) for each, outcome in self.outcomes.items() if outcome == "error")
+            return tuple(each for each, outcome in self.outcomes.items() if outcome == "error")
         if not self.commands:
-            return tuple(node_name(name) for each in self.unpublished for name in each.failed)
-        return tuple(name for each in self._last_commands if each.result for name in each.result.failed_names)
+            return tuple(name for each in self.unpublished for name in each.failed)
+        return tuple(name for each in self._last_commands if each.result for name in each.result.failed)
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Reads dbt's artifacts in a target folder, without dbt, and the results of the last command by node.
+"""Reads dbt's artifacts in a target folder, without dbt, and the results of commands by node.
 
 A missing or unreadable artifact is not an error: the page then shows less, and explains why.
 """
@@ -22,6 +22,9 @@ SOURCES: Final = "sources.json"
 
 _EMPTY: Final[Mapping[str, Any]] = {}
 
+_RUNNING: Final = ("build", "run", "seed", "snapshot", "clone", "test", "retry")
+"""The commands of dbt that run nodes: the results of `compile` say nothing about the warehouse."""
+
 _FAILED: Final = ("error", "fail", "runtime error", "partial success")
 
 
@@ -42,6 +45,18 @@ class Artifacts:
     records: ProjectRecords = field(default_factory=ProjectRecords)
     kept: KeptResults | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def results_invocation(self) -> str | None:
+        """dbt's id of the command that wrote `run_results.json`."""
+        return text(mapping(self.results, "metadata"), "invocation_id")
+
+    def results_of(self, invocation_id: str) -> Sequence[NodeResult]:
+        """Returns the results of the nodes of a command, if they are kept; at most 2,000."""
+        kept = None if self.kept is None else self.kept.of(invocation_id)
+        if kept is None and invocation_id == self.results_invocation:
+            kept = self.results
+        return node_results(kept or {})
 
     @classmethod
     def of(cls, target_path: Path | None) -> Artifacts:
@@ -125,8 +140,9 @@ class NodeResult:
     """The result of a node.
 
     Attributes:
-        state: `built`, `skipped` (its work is in an earlier commit), `blocked` (not run, because another node failed),
-            `failed`; for a test `passed` or `warned`; or dbt's own status.
+        state: `built`; `done earlier`, by an earlier command of the run; `reused`, because a build would write the rows
+            that its table holds; `skipped`, because another node failed; `failed`; for a test `passed` or `warned`; or
+            dbt's own status.
         thread: dbt's thread.
         started_ms, ended_ms: milliseconds since 1970-01-01 UTC; None if it was not run.
         message: the reason of its failure, or a summary of its work.
@@ -146,30 +162,29 @@ class NodeResult:
 
 
 @dataclass(frozen=True)
-class CommandResults:
-    """The results of a dbt command.
+class LeftResults:
+    """The content of `run_results.json`, if no record names its command: another version or program has run it.
 
     Attributes:
         run_id: its logical run; without a record, the invocation id.
-        command: such as `build`.
+        which: dbt's name of the command, such as `build`.
     """
 
     invocation_id: str
     run_id: str
-    command: str
+    which: str
     results: tuple[NodeResult, ...]
 
 
-def results_of(artifacts: Artifacts) -> CommandResults | None:
-    """Returns the results of the command that wrote `run_results.json`, if it has results."""
-    invocation = text(mapping(artifacts.results, "metadata"), "invocation_id")
-    found = node_results(artifacts.results)
-    if invocation is None or not found:
+def left_results(artifacts: Artifacts) -> LeftResults | None:
+    """Returns the results in `run_results.json`, if their command is not recorded and has built or tested nodes."""
+    invocation, found = artifacts.results_invocation, node_results(artifacts.results)
+    which = text(mapping(artifacts.results, "args"), "which") or ""
+    recorded = {each.invocation_id for each in artifacts.records.commands}
+    if invocation is None or not found or which not in _RUNNING or invocation in recorded:
         return None
-    recorded = (each.run_id for each in artifacts.records.commands if each.invocation_id == invocation)
     said = (text(mapping(each, "adapter_response"), "run_id") for each in items(artifacts.results, "results"))
-    run_id = next(recorded, None) or next((each for each in said if each), None) or invocation
-    return CommandResults(invocation, run_id, text(mapping(artifacts.results, "args"), "which") or "", found)
+    return LeftResults(invocation, next((each for each in said if each), None) or invocation, which, found)
 
 
 def node_results(document: Mapping[str, Any]) -> tuple[NodeResult, ...]:
@@ -183,7 +198,7 @@ def _result(body: Mapping[str, Any]) -> NodeResult:
     starts, ends = ([time[end] for time in times if time[end] is not None] for end in (0, 1))
     return NodeResult(
         str(body["unique_id"]),
-        _state(str(body.get("status")), response),
+        _state(str(body.get("status")), response, text(body, "message") or ""),
         text(body, "thread_id") or "",
         min((each for each in starts if each is not None), default=None),
         max((each for each in ends if each is not None), default=None),
@@ -194,14 +209,17 @@ def _result(body: Mapping[str, Any]) -> NodeResult:
     )
 
 
-def _state(status: str, response: Mapping[str, Any]) -> str:
+def _state(status: str, response: Mapping[str, Any], message: str) -> str:
     if status in _FAILED:
         return "failed"
-    if status == "skipped":
-        return "blocked"
-    if response.get("skipped") is True:
-        return "skipped"
+    if response.get("skipped") is True and status != "skipped":
+        return "reused" if _is_reuse(response, message) else "done earlier"
     return {"success": "built", "pass": "passed", "warn": "warned"}.get(status, status)
+
+
+def _is_reuse(response: Mapping[str, Any], message: str) -> bool:
+    """Returns whether a node without work was reused; kept results of earlier versions show it in the message only."""
+    return response.get("reused") is True or message.startswith("reused: ")
 
 
 def _times(timing: Mapping[str, Any]) -> tuple[int | None, int | None]:

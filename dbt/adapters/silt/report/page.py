@@ -15,7 +15,11 @@ from string import Template
 from typing import Final
 
 _STATIC: Final = Path(__file__).with_name("static")
-_SCRIPTS: Final = ("data.js", "dom.js", "charts.js", "runs.js", "graph.js", "tables.js", "main.js")
+_SCRIPTS: Final = (
+    *("data.js", "states.js", "text.js", "dom.js", "grid.js", "charts.js", "advice.js"),
+    *("status.js", "runs.js", "timeline.js", "run.js", "layout.js", "graph.js", "tables.js", "table.js", "notes.js"),
+    "main.js",
+)
 """In execution order: each script uses the scripts before it."""
 
 

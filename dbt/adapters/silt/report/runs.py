@@ -1,4 +1,4 @@
-"""Writes the newest runs into the page's data: their commands, the commands' results, and skipped units of work.
+"""Writes the newest runs into the page's data: their commands, the commands' results, and units of work done earlier.
 
 The commits of a run are among the versions of the tables.
 """
@@ -6,14 +6,13 @@ The commits of a run are among the versions of the tables.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dbt.adapters.silt.records.command_result import KeptResults
-from dbt.adapters.silt.records.known_runs import KnownRun, known_runs
+from dbt.adapters.silt.records.known_runs import KnownRun, Unpublished
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_registry import RunEntry
-from dbt.adapters.silt.report.artifacts import Artifacts, CommandResults, NodeResult, milliseconds, node_results
+from dbt.adapters.silt.report.artifacts import Artifacts, LeftResults, NodeResult, left_results, milliseconds
 from dbt.adapters.silt.report.encoding import Texts, present, row
 from dbt.adapters.silt.report.tables import TableRead
 
@@ -22,94 +21,124 @@ _TIMELINES: Final = 30
 
 
 def runs_json(
-    tables: Iterable[TableRead],
-    artifacts: Artifacts,
-    results: CommandResults | None,
-    most: int,
-    texts: Texts,
+    tables: Sequence[TableRead], artifacts: Artifacts, known: Iterable[KnownRun], most: int, texts: Texts
 ) -> list[dict[str, Any]]:
     """Returns the newest runs, newest first.
 
     Args:
+        known: the runs of the records, and the unpublished runs of the warehouse.
         most: the maximum number of runs.
     """
-    records = artifacts.records
-    ends = _last_moments(tables, records, results)
+    left, by_id = left_results(artifacts), {each.run_id: each for each in known}
+    ends = _last_moments(tables, artifacts.records, by_id.values(), left)
     newest = sorted(ends, key=lambda run_id: (ends[run_id], run_id), reverse=True)[: max(most, 0)]
-    known = {each.run_id: each for each in known_runs((), records)}
-    skips = _skips(records, texts)
-    timelines = {run_id: _timeline(known.get(run_id), artifacts.kept, texts) for run_id in newest[:_TIMELINES]}
+    skips, targets = _skips(artifacts.records, texts), _targets(tables)
+    found = []
+    for at, run_id in enumerate(newest):
+        run, own = by_id.get(run_id), left if left is not None and left.run_id == run_id else None
+        commands = _commands(run, artifacts if at < _TIMELINES else None, texts)
+        found.append(
+            {
+                "id": run_id,
+                "last": ends[run_id],
+                **present(
+                    **_known_json(run, texts),
+                    targets=list(dict.fromkeys([*targets.get(run_id, ()), *(run.targets if run else ())])),
+                    commands=[*commands, *([] if own is None else [_left_json(own, texts)])],
+                    skips=skips.get(run_id),
+                ),
+            }
+        )
+    return found
+
+
+def unpublished_json(unpublished: Iterable[Unpublished], texts: Texts) -> list[list[Any]]:
+    """Returns the runs of the warehouse whose changes are not published, of all projects."""
     return [
-        {
-            "id": run_id,
-            "last": ends[run_id],
-            **present(**_known_json(known.get(run_id)), skips=skips.get(run_id), nodes=timelines.get(run_id)),
-        }
-        for run_id in newest
+        [each.run_id, each.target, each.began_ms, int(each.is_running), list(map(texts.number, each.failed))]
+        for each in unpublished
     ]
 
 
-def results_json(results: CommandResults | None, texts: Texts) -> dict[str, Any] | None:
-    """Returns the results of the last command."""
-    if results is None:
-        return None
-    return {
-        "invocation": results.invocation_id,
-        "run": results.run_id,
-        "command": results.command,
-        "nodes": [_result(each, texts) for each in results.results],
-    }
-
-
 def _last_moments(
-    tables: Iterable[TableRead], records: ProjectRecords, results: CommandResults | None
+    tables: Iterable[TableRead], records: ProjectRecords, known: Iterable[KnownRun], left: LeftResults | None
 ) -> Mapping[str, int]:
     """Returns the time of each run's last activity, in milliseconds since 1970-01-01 UTC."""
     found: dict[str, int] = defaultdict(int)
-    for run_id, moment in _moments(tables, records, results):
+    for run_id, moment in _moments(tables, records, known, left):
         found[run_id] = max(found[run_id], moment or 0)
     return found
 
 
 def _moments(
-    tables: Iterable[TableRead], records: ProjectRecords, results: CommandResults | None
+    tables: Iterable[TableRead], records: ProjectRecords, known: Iterable[KnownRun], left: LeftResults | None
 ) -> Iterable[tuple[str, int | None]]:
     for table in tables:
-        yield from table.runs.items()
-    for command in records.commands:
-        yield command.run_id, milliseconds(command.ended_at or command.started_at)
+        yield from ((run_id, commit.ms) for run_id, commit in table.runs.items())
+    for run in known:
+        yield run.run_id, run.newest_ms
+        yield from ((run.run_id, milliseconds(command.ended_at)) for command in run.commands)
     for entry in records.journal:
         if entry.skipped and (entry.run_id or entry.invocation_id):
             yield entry.run_id or entry.invocation_id or "", milliseconds(entry.time)
-    if results is not None:
-        yield results.run_id, max((each.ended_ms or 0 for each in results.results), default=0)
+    if left is not None:
+        yield left.run_id, max((each.ended_ms or 0 for each in left.results), default=0)
 
 
-def _known_json(known: KnownRun | None) -> Mapping[str, Any]:
+def _targets(tables: Iterable[TableRead]) -> Mapping[str, Sequence[str]]:
+    """Returns the targets of the commits of each run."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for table in tables:
+        for run_id, commit in table.runs.items():
+            if commit.target is not None and commit.target not in found[run_id]:
+                found[run_id].append(commit.target)
+    return found
+
+
+def _known_json(known: KnownRun | None, texts: Texts) -> Mapping[str, Any]:
     """Returns a project's records of a run."""
     if known is None:
         return {}
     return {
-        "commands": [_command(each) for each in known.commands],
         "state": known.state,
         "counts": dict(known.counts),
-        "failed": list(known.failed),
+        "failed": [texts.number(each) for each in known.failed_ids],
         "problems": list(known.problems),
     }
 
 
-def _command(command: RunEntry) -> list[Any]:
-    times = (command.started_ms, milliseconds(command.ended_at))
-    return [command.invocation_id, _typed(command.command), command.state, command.target, *times]
+def _commands(known: KnownRun | None, artifacts: Artifacts | None, texts: Texts) -> list[dict[str, Any]]:
+    """Returns the commands of a run, oldest first, with their results if `artifacts` is given."""
+    found = []
+    for each in known.commands if known is not None else ():
+        results = () if artifacts is None else artifacts.results_of(each.invocation_id)
+        facts = {
+            "id": each.invocation_id,
+            "line": _typed(each.command),
+            "which": each.which or _which(each),
+            "state": known.state_of(each) if known is not None else None,
+            "target": each.target,
+            "started": each.started_ms,
+            "ended": milliseconds(each.ended_at),
+            "undone": 1 if each.rolled_back else None,
+        }
+        found.append(present(**facts, nodes=[_result(result, texts) for result in results]))
+    return found
 
 
-def _timeline(known: KnownRun | None, kept: KeptResults | None, texts: Texts) -> list[Any] | None:
-    """Returns the newest kept results of a run's commands."""
-    if known is None or kept is None:
-        return None
-    documents = (kept.of(each.invocation_id) for each in reversed(known.commands))
-    newest = next((each for each in documents if each is not None), {})
-    return [_result(each, texts) for each in node_results(newest)]
+def _left_json(left: LeftResults, texts: Texts) -> dict[str, Any]:
+    """Returns the command whose results are in `run_results.json` without a record."""
+    times = [moment for each in left.results for moment in (each.started_ms, each.ended_ms) if moment is not None]
+    failed = any(each.state == "failed" for each in left.results)
+    return present(
+        id=left.invocation_id,
+        line=f"dbt {left.which}",
+        which=left.which,
+        state="failed" if failed else "succeeded",
+        started=min(times, default=None),
+        ended=max(times, default=None),
+        nodes=[_result(each, texts) for each in left.results],
+    )
 
 
 def _typed(command: str) -> str:
@@ -118,16 +147,22 @@ def _typed(command: str) -> str:
     return program.rpartition("/")[2] + space + rest
 
 
+def _which(command: RunEntry) -> str:
+    """Returns dbt's name of a command that an earlier version has recorded: the first word after the program."""
+    return next((word for word in command.command.split()[1:] if not word.startswith("-")), "")
+
+
 def _skips(records: ProjectRecords, texts: Texts) -> Mapping[str, list[Any]]:
+    """Returns the units of work that were not done, because an earlier commit holds them, of each run."""
     found: dict[str, list[Any]] = defaultdict(list)
     for each in records.journal:
         run_id = each.run_id or each.invocation_id
-        if run_id is not None:
-            skips = found[run_id]
-            if each.skipped:
-                numbers = (texts.number(each.node_id), texts.number(each.table))
-                skips.append(row(*numbers, milliseconds(each.time), each.table_version, texts.number(each.batch_id)))
-    return {run_id: skips for run_id, skips in found.items() if skips}
+        if each.skipped and run_id is not None:
+            numbers = (texts.number(each.node_id), texts.number(each.table))
+            is_reuse = 1 if each.operation == "REUSE" else None
+            moment = milliseconds(each.time)
+            found[run_id].append(row(*numbers, moment, each.table_version, texts.number(each.batch_id), is_reuse))
+    return found
 
 
 def _result(result: NodeResult, texts: Texts) -> list[Any]:

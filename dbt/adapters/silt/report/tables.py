@@ -50,31 +50,40 @@ _inherited: list[_Read] = []
 
 
 @dataclass(frozen=True)
+class RunCommit:
+    """The last commit of a run to a table.
+
+    Attributes:
+        ms: its time, in milliseconds since 1970-01-01 UTC.
+        target: the profile's target, if it is recorded.
+    """
+
+    ms: int
+    target: str | None
+
+
+@dataclass(frozen=True)
 class TableRead:
     """A table of the page.
 
     Attributes:
         json: the table's part of the page's data.
-        runs: the time of each run's last commit to it, in milliseconds since 1970-01-01 UTC.
+        runs: the last commit of each run to it.
         is_damaged: whether it could not be read.
     """
 
     name: str
     json: str
-    runs: Mapping[str, int] = field(default_factory=dict)
+    runs: Mapping[str, RunCommit] = field(default_factory=dict)
     is_damaged: bool = False
 
 
-def read_tables(catalog: Catalog, keys: Keys, is_local: bool) -> list[TableRead]:
-    """Reads every table, sorted by name; omits a table that is dropped meanwhile.
+def read_tables(catalog: Catalog, names: Sequence[RelationName], keys: Keys, is_local: bool) -> list[TableRead]:
+    """Reads tables, in this order; omits a table that is dropped meanwhile.
 
     Args:
         is_local: whether all logs are on a local disk.
-
-    Raises:
-        StorageError: if the storage cannot list the tables.
     """
-    names = list(catalog.all_tables())
     read = functools.partial(read_table, catalog, keys)
     if is_local and len(names) >= _WORTH_FORKS and _may_fork():
         found = _by_forks(read, names)
@@ -123,13 +132,13 @@ def _read_in_fork(name: RelationName) -> TableRead | None:
     return _inherited[0](name)
 
 
-def _runs(history: History) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _runs(history: History) -> dict[str, RunCommit]:
+    found: dict[str, RunCommit] = {}
     for version in history.versions:
-        facts = CommitFacts.of_info(version.info)
-        run_id = None if facts is None else facts.run_id or facts.invocation_id
-        if run_id is not None:
-            found[run_id] = max(version.timestamp_ms, found.get(run_id, 0))
+        facts = CommitFacts.of_info(version.info) or CommitFacts()
+        run_id = facts.run_id or facts.invocation_id
+        if run_id is not None and (run_id not in found or found[run_id].ms <= version.timestamp_ms):
+            found[run_id] = RunCommit(version.timestamp_ms, facts.target)
     return found
 
 

@@ -45,50 +45,54 @@ const Silt = {};
       overlaps: (raw.overlaps || []).map((each) => named(["column", "files", "mean", "most", "ranges"], each)) };
   }
 
-  function node(raw, text, all) {
+  function node(raw, text, at) {
     return { id: text(raw.id), kind: text(raw.kind), name: raw.name, table: text(raw.table), how: text(raw.how), path: raw.path || "",
-      about: raw.about || "", parents: raw.parents || [], after: raw.after || null,
+      about: raw.about || "", parents: raw.parents || [], after: raw.after || null, isView: Boolean(raw.view),
       columns: new Map((raw.columns || []).map(([name, about]) => [text(name).toLowerCase(), text(about)])),
       tests: (raw.tests || []).map(([id, kind, column]) => ({ id: text(id), kind: text(kind), column: text(column) })),
-      fresh: raw.fresh ? named(["status", "newest", "looked"], raw.fresh) : null, children: [], number: all };
+      fresh: raw.fresh ? named(["status", "newest", "looked"], raw.fresh) : null, children: [], number: at };
   }
 
-  function run(raw, text) {
-    const commands = (raw.commands || []).map((each) =>
-      named(["invocation", "command", "state", "target", "started", "ended"], each));
-    const skips = (raw.skips || []).map((values) => {
-      const skip = named(["node", "table", "ms", "version", "batch"], values);
-      return { ...skip, node: text(skip.node), table: text(skip.table), batch: text(skip.batch) };
-    });
-    const recorded = { state: raw.state || null, counts: raw.counts || {}, failed: raw.failed || [], problems: raw.problems || [] };
-    return { id: raw.id, last: raw.last, commands, skips, commits: [], recorded, kept: raw.nodes ? results({ nodes: raw.nodes }, text) : null };
-  }
-
-  function results(raw, text) {
-    if (!raw) return null;
+  function command(raw, text) {
     const names = ["node", "state", "thread", "started", "ended", "message", "table", "version", "failures"];
-    const nodes = raw.nodes.map((values) => {
+    const nodes = (raw.nodes || []).map((values) => {
       const found = named(names, values);
       ["node", "state", "thread", "table"].forEach((name) => { found[name] = text(found[name]); });
       return found;
     });
-    return { ...raw, nodes, byNode: new Map(nodes.map((each) => [each.node, each])) };
+    return { id: raw.id, line: raw.line || "", which: raw.which || "", state: raw.state || null, target: raw.target || "", started: raw.started || null,
+      ended: raw.ended || null, isUndone: Boolean(raw.undone), nodes, byNode: new Map(nodes.map((each) => [each.node, each])) };
+  }
+
+  function run(raw, text) {
+    const skips = (raw.skips || []).map((values) => {
+      const skip = named(["node", "table", "ms", "version", "batch", "reused"], values);
+      return { ...skip, node: text(skip.node), table: text(skip.table), batch: text(skip.batch) };
+    });
+    const recorded = { state: raw.state || null, counts: raw.counts || {}, failed: (raw.failed || []).map(text), problems: raw.problems || [] };
+    return { id: raw.id, last: raw.last, targets: raw.targets || [], commands: (raw.commands || []).map((each) => command(each, text)), skips, commits: [], recorded };
+  }
+
+  function unpublished(raw, text) {
+    const found = named(["run", "target", "began", "running", "failed"], raw);
+    return { ...found, failed: (found.failed || []).map(text) };
   }
 
   function read(raw) {
     const text = (at) => (at === null || at === undefined ? null : raw.texts[at]);
     const model = { made: raw.made, by: raw.by, project: raw.project, databases: raw.databases, notes: raw.notes,
-      bounds: raw.bounds, manifestMade: raw.manifestMade,
-      tables: raw.tables.map(table), runs: raw.runs.map((each) => run(each, text)),
-      nodes: raw.nodes.map((each, at) => node(each, text, at)), results: results(raw.results, text) };
-    link(model);
+      bounds: raw.bounds, manifestMade: raw.manifestMade, tables: raw.tables.map(table), runs: raw.runs.map((each) => run(each, text)),
+      unpublished: (raw.unpublished || []).map((each) => unpublished(each, text)), nodes: raw.nodes.map((each, at) => node(each, text, at)) };
+    index(model);
+    Silt.judge(model);
     return model;
   }
 
-  function link(model) {
+  function index(model) {
     model.tableByName = new Map(model.tables.map((each) => [each.name, each]));
     model.nodeById = new Map(model.nodes.map((each) => [each.id, each]));
     model.nodeByTable = new Map(model.nodes.filter((each) => each.table).map((each) => [each.table, each]));
+    model.testById = new Map(model.nodes.flatMap((each) => each.tests.map((test) => [test.id, { ...test, node: each }])));
     model.runById = new Map(model.runs.map((each) => [each.id, each]));
     model.commitsByNode = new Map();
     for (const each of model.tables) {
@@ -99,9 +103,7 @@ const Silt = {};
       }
     }
     model.nodes.forEach((each) => each.parents.forEach((at) => model.nodes[at].children.push(each.number)));
-    model.runs.forEach((each) => summarize(each, model));
-    const failed = (test) => { const found = model.results && model.results.byNode.get(test.id); return Boolean(found) && found.state === "failed"; };
-    model.nodes.forEach((each) => { each.state = stateOf(each, model); each.failing = each.tests.filter(failed); });
+    model.runs.forEach((each) => summarize(each));
   }
 
   const total = (values) => {
@@ -109,61 +111,24 @@ const Silt = {};
     return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
   };
 
-  function summarize(found, model) {
+  const BUILDING = ["build", "run", "seed", "snapshot", "clone", "retry"];
+
+  /* What a run's commands and commits amount to: its main command is the last that built something. */
+  function summarize(found) {
     found.commits.sort((one, other) => one.ms - other.ms);
     const { commits, commands } = found;
-    found.results = model.results && model.results.run === found.id ? model.results : found.kept;
-    ["inserted", "updated", "deleted"].forEach((name) => { found[name] = total(commits.map((each) => each[name])); });
-    found.retries = total(commits.map((each) => each.retries)) || 0;
-    found.reruns = total(commits.map((each) => each.reruns)) || 0;
-    found.tables = new Set(commits.map((each) => each.table)).size;
-    const starts = [...commands.map((each) => each.started), commits.length ? commits[0].ms : null];
-    found.started = Math.min(...starts.filter((each) => each !== null), found.last);
-    const took = commands.map((each) => (each.ended ? each.ended - each.started : null));
-    found.took = took.length && !took.includes(null) ? total(took) : found.last - found.started;
-    found.isExact = took.length > 0 && !took.includes(null);
-    const failing = found.results ? found.results.nodes.filter((each) => each.state === "failed").length : null;
-    found.failed = found.recorded.counts.error ?? failing;
-    found.state = runState(found);
+    const building = commands.filter((each) => BUILDING.includes(each.which));
+    found.builds = building.length > 0;
+    found.main = building[building.length - 1] || commands[commands.length - 1] || null;
+    ["inserted", "updated", "deleted", "retries", "reruns"].forEach((name) => { found[name] = total(commits.map((each) => each[name])); });
+    found.again = (found.retries || 0) + (found.reruns || 0);
+    found.tables = [...new Set(commits.map((each) => each.table))];
+    const starts = [...commands.map((each) => each.started), commits.length ? commits[0].ms : null].filter((each) => each !== null);
+    found.started = Math.min(...starts, found.last);
+    const worked = commands.map((each) => (each.ended && each.started ? each.ended - each.started : null));
+    found.work = worked.length && !worked.includes(null) ? total(worked) : null;
+    found.span = found.last - found.started;
   }
 
-  function runState(found) {
-    const { state } = found.recorded;
-    if (state && state !== "ended") return state;
-    if (found.results) return found.failed ? "failed" : "succeeded";
-    return state || "committed";
-  }
-
-  /* The state of a node: what the last command said, unless a commit came later; then how old it is. */
-  function stateOf(found, model) {
-    if (found.kind === "source") {
-      if (!found.fresh) return "not checked";
-      return found.fresh.status === "pass" ? "fresh" : "stale";
-    }
-    const result = model.results && model.results.byNode.get(found.id);
-    const commits = model.commitsByNode.get(found.id) || [];
-    const last = commits.length ? commits[commits.length - 1] : null;
-    found.last = last ? commits.reduce((one, other) => (other.ms > one.ms ? other : one)) : null;
-    const isLater = last && model.results && found.last.run !== model.results.run && result &&
-      found.last.ms > (result.ended || model.results.nodes.reduce((most, each) => Math.max(most, each.ended || 0), 0));
-    const state = isLater ? "built" : result ? result.state : last || model.tableByName.has(found.table) ? "built earlier" : "not built";
-    const isOld = found.after && found.last && model.made - found.last.ms > found.after;
-    return isOld && ["built", "skipped", "built earlier"].includes(state) ? "stale" : state;
-  }
-
-  /* What keeps a blocked node from being run: the nearest ancestor that failed, or whose test did. */
-  function blockedBy(model, id) {
-    const start = model.nodeById.get(id);
-    const seen = new Set(start ? [start] : []);
-    for (const each of seen) {
-      const failing = each.failing.length ? each.failing[0].id : null;
-      if (each !== start && (each.state === "failed" || failing)) return each.state === "failed" ? each.id : failing;
-      each.parents.forEach((at) => seen.add(model.nodes[at]));
-    }
-    return null;
-  }
-
-  Silt.blockedBy = blockedBy;
-  Silt.read = read;
-  Silt.total = total;
+  Object.assign(Silt, { read, total, BUILDING });
 })();

@@ -1,5 +1,5 @@
 "use strict";
-/* Makes elements, and spells values. Every text becomes a text node: nothing in the data is ever markup. */
+/* Makes elements. Every text becomes a text node: nothing in the data is ever markup. */
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -19,95 +19,49 @@
   const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
   const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 
-  const UNKNOWN = "–";
-  const isKnown = (value) => value !== null && value !== undefined;
-  const count = (value) => (isKnown(value) ? value.toLocaleString("en-US") : UNKNOWN);
+  /* Each state has a sign and a meaning: a colour is never the only difference. */
+  const SIGNS = {
+    succeeded: ["✓", "everything under its id has succeeded"], failed: ["✗", "it failed, or a test of it did, or an error ended the command"],
+    held: ["‖", "built on the run's branch, but not published"], interrupted: ["▫", "stopped by Ctrl-C or SIGTERM"],
+    "broken off": ["÷", "its process was killed: only its start is recorded"], running: ["▸", "it is at work"],
+    ended: ["·", "an earlier version has recorded its end without a result"], committed: ["•", "no command of the run is recorded here, as for a run of another machine"],
+    built: ["✓", "built by the last command that selected it"], "built earlier": ["○", "built by a command before the last"],
+    reused: ["↺", "not built, because its table already holds what a build would write"],
+    "done earlier": ["=", "not built again, because an earlier command of the same run has done it"],
+    skipped: ["→", "not run by dbt, because a node or a test before it failed"], passed: ["✓", "the test passed"], warned: ["!", "the test returned rows, as a warning"],
+    stale: ["◷", "older than its freshness allows"], fresh: ["✓", "new enough for its freshness"], "not checked": ["?", "`dbt source freshness` has not checked it"],
+    "not built": ["✗", "its table or view is missing"], "not known": ["?", "no command on this page has run it"],
+    ephemeral: ["◇", "part of the queries that read it: it has no table"], fine: ["✓", "nothing before it failed"], affected: ["!", "a node or a test before it failed"],
+    damaged: ["✗", "its log or its files cannot be read"], "small files": ["▤", "OPTIMIZE would pack many small files"],
+    "unused files": ["▨", "VACUUM would delete many files that no version within the retention needs"],
+    "overlapping files": ["≋", "a look-up of a key reads many files"], empty: ["∅", "it has no row"],
+  };
+  const sign = (state) => (SIGNS[state] ? SIGNS[state][0] : "·");
+  const meaning = (state) => (SIGNS[state] ? SIGNS[state][1] : null);
+  const kind = (state) => state.replace(/ /g, "-");
+  const badge = (state) => h("span", { class: `badge ${kind(state)}`, title: meaning(state) }, h("span", { "aria-hidden": "true" }, `${sign(state)} `), state);
 
-  function size(value) {
-    if (!isKnown(value)) return UNKNOWN;
-    const units = ["B", "KB", "MB", "GB", "TB"];
-    let at = 0;
-    let left = value;
-    while (left >= 1000 && at < units.length - 1) { left /= 1000; at += 1; }
-    return `${at ? left.toFixed(1) : left} ${units[at]}`;
-  }
+  const link = (address, label, attributes) => h("a", { href: `#/${address.map(encodeURIComponent).join("/")}`, ...attributes }, label);
+  const nodeLink = (model, id) => {
+    const owner = model.nodeById.has(id) ? id : model.testById.has(id) ? model.testById.get(id).node.id : null;
+    const name = Silt.nameOf(model, id);
+    return owner ? h("a", { href: `#/graph?focus=${encodeURIComponent(owner)}`, title: id }, name) : h("span", { title: id }, name);
+  };
+  const runLink = (run) => link(["run", run.id], Silt.runName(run), { title: run.id });
+  const age = (ms) => h("time", { class: "age", "data-ms": ms, title: Silt.time(ms) }, Silt.ago(ms));
 
-  function time(ms) {
-    if (!ms) return UNKNOWN;
-    const moment = new Date(ms);
-    return Number.isNaN(moment.getTime()) ? UNKNOWN : moment.toISOString().slice(0, 19).replace("T", " ");
-  }
-
-  function took(ms) {
-    if (!isKnown(ms)) return UNKNOWN;
-    if (ms < 1000) return `${Math.round(ms)} ms`;
-    const seconds = ms / 1000;
-    if (seconds < 60) return `${seconds.toFixed(1)} s`;
-    if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-    if (seconds < 172800) return `${(seconds / 3600).toFixed(1)} h`;
-    return `${(seconds / 86400).toFixed(1)} days`;
-  }
-
-  const link = (parts, label, attributes) =>
-    h("a", { href: `#/${parts.map(encodeURIComponent).join("/")}`, ...attributes }, label);
-  const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-  const badge = (state) => h("span", { class: `badge ${state.replace(/ /g, "-")}` }, state);
   const tile = (label, value, more) => h("div", { class: "tile" }, h("b", {}, value), h("span", {}, label), more ? h("small", {}, more) : null);
-  const facts = (pairs) => h("dl", {}, pairs.filter(([, value]) => isKnown(value) && value !== "").map(
+  const facts = (pairs) => h("dl", {}, pairs.filter(([, value]) => Silt.isKnown(value) && value !== "").map(
     ([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
-
-  /* A table that is sorted by a click on a column. Columns: {name, value, cell, number}; value sorts, cell shows. */
-  function grid(columns, rows, options = {}) {
-    const most = options.most || 200;
-    let shown = most;
-    let by = options.by ?? null;
-    let down = options.down ?? false;
-    const body = h("tbody");
-    const more = h("button", { type: "button", class: "more", click: () => { shown *= 5; draw(); } });
-    const heads = columns.map((column, at) => h("th", { class: column.number ? "number" : null, scope: "col", "aria-sort": "none" },
-      column.value ? h("button", { type: "button", click: () => { down = by === at ? !down : Boolean(column.number); by = at; draw(); } }, column.name) : column.name));
-    function sorted() {
-      if (by === null) return rows;
-      const value = columns[by].value;
-      const known = rows.filter((row) => isKnown(value(row)));
-      const order = (one, other) => (one === other ? 0 : one < other ? -1 : 1);
-      known.sort((one, other) => (down ? -1 : 1) * order(value(one), value(other)));
-      return [...known, ...rows.filter((row) => !isKnown(value(row)))];
-    }
-    function draw() {
-      heads.forEach((head, at) => head.setAttribute("aria-sort", at !== by ? "none" : down ? "descending" : "ascending"));
-      body.replaceChildren(...sorted().slice(0, shown).map((row) => h("tr", { class: options.mark ? options.mark(row) : null },
-        columns.map((column) => h("td", { class: column.number ? "number" : column.tight ? "tight" : null }, column.cell ? column.cell(row) : column.value(row))))));
-      more.hidden = rows.length <= shown;
-      more.textContent = `Show more of ${count(rows.length)}`;
-    }
-    draw();
-    if (!rows.length) return h("p", { class: "quiet" }, options.empty || "Nothing.");
-    return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), body), more);
-  }
-
-  /* A field that filters: its text is kept in the address, so that a link or a reload shows the same. */
-  function filter(label, name, query, change) {
-    return h("label", { class: "filter" }, label, h("input", {
-      type: "search", name, value: query.get(name) || "", input: (event) => {
-        if (event.target.value) query.set(name, event.target.value); else query.delete(name);
-        Silt.keep(query);
-        change();
-      } }));
-  }
-
-  function choice(label, name, query, values, change) {
-    const chosen = query.get(name) || "";
-    const options = [h("option", { value: "" }, "all"), ...values.map((value) => h("option", { value, selected: value === chosen }, value))];
-    return h("label", { class: "filter" }, label, h("select", { name, change: (event) => {
-      if (event.target.value) query.set(name, event.target.value); else query.delete(name);
-      Silt.keep(query);
-      change();
-    } }, options));
-  }
-
   const section = (title, ...children) => h("section", {}, h("h2", {}, title), children);
   const command = (text) => h("code", { class: "command" }, text);
+  const legend = (states) => h("p", { class: "legend" }, states.map(badge));
 
-  Object.assign(Silt, { h, s, count, size, time, took, link, short, badge, tile, facts, grid, filter, choice, section, command, isKnown, UNKNOWN });
+  /* The width for a chart in pixels, so that its texts have the page's size: of the whole view, or of one of two columns. */
+  function room(isHalf) {
+    const all = Math.min(document.documentElement.clientWidth, 1760) - 40;
+    return isHalf && all >= 870 ? Math.floor((all - 32) / 2) : all;
+  }
+
+  Object.assign(Silt, { h, s, sign, meaning, kind, badge, link, nodeLink, runLink, age, tile, facts, section, command, legend, room });
 })();

@@ -1,33 +1,39 @@
 "use strict";
-/* The graph of models: columns by depth, the nodes of each near their parents, and the details of one. */
+/* The graph of models: kinds, tests and states of the nodes, and the details of one. */
 (() => {
-  const { h, s, count, time, took, link, badge, filter, choice, section, facts, grid } = Silt;
-  const STATES = ["built", "built earlier", "skipped", "blocked", "failed", "warned", "stale", "fresh", "not checked", "not built"];
+  const { h, s, count, many, time, took, link, badge, filter, choice, facts, age, nodeLink } = Silt;
+  const STATES = ["failed", "skipped", "affected", "stale", "held", "warned", "built", "built earlier", "reused", "done earlier", "fresh", "fine", "ephemeral", "not checked", "not built", "not known"];
   const MOST = 1500;
-  const WIDE = 200;
-  const TALL = 34;
+  const LONGEST = 34;
 
   function view(model, query) {
     const place = h("div");
-    const draw = () => place.replaceChildren(...drawn(model, query));
+    const draw = () => place.replaceChildren(...drawn(model, query).filter(Boolean));
     draw();
     const kinds = [...new Set(model.nodes.map((each) => each.kind))].sort();
-    const states = STATES.filter((state) => model.nodes.some((each) => each.state === state));
-    return [h("h1", {}, "Graph of models"),
+    const known = new Set(model.nodes.map((each) => each.state));
+    const states = [...STATES.filter((state) => known.has(state)), ...[...known].filter((state) => !STATES.includes(state))];
+    return [h("h1", {}, "Graph of models"), asOf(model),
       h("div", { class: "filters" }, filter("Find", "q", query, draw), choice("State", "state", query, states, draw), choice("Kind", "kind", query, kinds, draw),
-        choice("Around", "around", query, ["1", "2", "4"], draw)),
-      h("p", { class: "legend" }, states.map((state) => h("span", {}, badge(state), ` ${count(model.nodes.filter((each) => each.state === state).length)} `)), model.nodes.some((each) => each.failing.length) ? h("span", {}, "dashed: a test of it failed") : null), place];
+        choice("Steps around", "around", query, ["1", "2", "4"], draw)),
+      h("p", { class: "legend" }, states.map((state) => h("span", {}, badge(state), ` ${count(model.nodes.filter((each) => each.state === state).length)}`)),
+        model.nodes.some((each) => each.failing.length) ? h("span", {}, "dashed: a test of it failed") : null), place];
+  }
+
+  function asOf(model) {
+    if (!model.last) return h("p", { class: "quiet" }, "No command that builds is recorded here: states are those of the tables.");
+    const { last } = model;
+    return h("p", {}, "After ", Silt.runLink(last.run), ` (${time(last.started)}, `, age(last.started), "). A node that it did not select has the state after the last command for ",
+      last.target ? h("b", {}, last.target) : "its target", " that did.");
   }
 
   function drawn(model, query) {
     if (!model.nodes.length) return [h("p", { class: "quiet" }, "dbt's manifest.json is missing: the graph is unknown.")];
     const focus = model.nodeById.get(query.get("focus") || "");
     const chosen = focus ? around(model, focus, Number(query.get("around")) || 99) : matching(model, query);
-    const parts = [];
-    if (focus) parts.push(details(model, focus, query));
-    if (chosen.length > MOST) parts.push(h("p", { class: "quiet" }, `${count(chosen.length)} nodes: the first ${count(MOST)} are drawn. Find fewer.`));
-    parts.push(chosen.length ? picture(model, chosen.slice(0, MOST), focus) : h("p", { class: "quiet" }, "No node."));
-    return parts;
+    return [focus ? details(model, focus) : null,
+      chosen.length > MOST ? h("p", { class: "quiet" }, `${many(chosen.length, "node")}: the first ${count(MOST)} are drawn. Find fewer.`) : null,
+      chosen.length ? picture(model, chosen.slice(0, MOST), focus) : h("p", { class: "quiet" }, "No node.")];
   }
 
   function matching(model, query) {
@@ -52,80 +58,61 @@
     return [...found];
   }
 
-  /* Each node is right of its parents; within a column it is near the middle of them. */
-  function placed(model, chosen) {
-    const inside = new Set(chosen.map((each) => each.number));
-    const depth = new Map();
-    const left = new Map(chosen.map((each) => [each.number, each.parents.filter((at) => inside.has(at)).length]));
-    let ready = chosen.filter((each) => !left.get(each.number));
-    ready.forEach((each) => depth.set(each.number, 0));
-    while (ready.length) {
-      const next = [];
-      for (const each of ready) {
-        for (const at of each.children.filter((child) => inside.has(child))) {
-          depth.set(at, Math.max(depth.get(at) || 0, depth.get(each.number) + 1));
-          left.set(at, left.get(at) - 1);
-          if (!left.get(at)) next.push(model.nodes[at]);
-        }
-      }
-      ready = next;
-    }
-    const columns = [];
-    chosen.forEach((each) => { const at = depth.get(each.number) || 0; (columns[at] = columns[at] || []).push(each); });
-    const row = new Map();
-    columns.forEach((column) => {
-      const middle = (each) => {
-        const rows = each.parents.filter((at) => row.has(at)).map((at) => row.get(at));
-        return rows.length ? rows.reduce((sum, value) => sum + value, 0) / rows.length : 0;
-      };
-      const order = column.map((each) => [middle(each), each]);
-      order.sort(([one, first], [other, second]) => one - other || first.name.localeCompare(second.name));
-      order.forEach(([, each], at) => row.set(each.number, at));
-    });
-    return { inside, depth, row, columns };
+  const kindOf = (node) => (node.kind === "model" ? node.how || "model" : node.kind === "exposure" ? `exposure: ${node.how || "?"}` : node.kind);
+  const testsOf = (node) => (!node.tests.length ? "" : node.failing.length ? `✗ ${count(node.failing.length)} of ${many(node.tests.length, "test")}` : many(node.tests.length, "test"));
+  const textOf = (node) => [`${Silt.sign(node.state)} ${Silt.short(node.name, LONGEST)}`, [kindOf(node), testsOf(node)].filter(Boolean).join(" · ")];
+
+  function box(place, focus) {
+    const { node, x, y, wide, tall } = place;
+    const [name, more] = textOf(node);
+    const state = Silt.kind(node.state);
+    const label = [`${node.name}: ${node.state}`, kindOf(node), testsOf(node)].filter(Boolean).join(", ");
+    return s("a", { href: `#/graph?focus=${encodeURIComponent(node.id)}`, "aria-label": label }, s("title", {}, label),
+      s("rect", { class: `node ${state}${node === focus ? " focus" : node.failing.length ? " distrusted" : ""}`, x, y, width: wide, height: tall, rx: node.kind === "source" ? 16 : node.kind === "exposure" ? 0 : 5 }),
+      s("rect", { class: `stripe ${state}`, x: x + 6, y: y + 6, width: 5, height: tall - 12, rx: 2 }),
+      s("text", { class: "name", x: x + 18, y: y + 19 }, name), s("text", { class: "axis", x: x + 18, y: y + 35 }, more));
   }
 
+  /* The picture in the size that fits, and buttons for others. */
   function picture(model, chosen, focus) {
-    const { inside, depth, row, columns } = placed(model, chosen);
-    const x = (at) => (depth.get(at) || 0) * (WIDE + 50) + 4;
-    const y = (at) => row.get(at) * TALL + 4;
-    const edges = chosen.flatMap((each) => each.parents.filter((at) => inside.has(at)).map((at) => {
-      const [x1, y1, x2, y2] = [x(at) + WIDE, y(at) + 12, x(each.number), y(each.number) + 12];
-      return s("path", { class: "edge", d: `M${x1},${y1}C${x1 + 25},${y1} ${x2 - 25},${y2} ${x2},${y2}` });
-    }));
-    const boxes = chosen.map((each) => s("a", { href: `#/graph?focus=${encodeURIComponent(each.id)}`, "aria-label": `${each.name}: ${each.state}` },
-      s("rect", { class: `node ${each.state.replace(/ /g, "-")}${each === focus ? " focus" : each.failing.length ? " distrusted" : ""}`, x: x(each.number), y: y(each.number), width: WIDE, height: TALL - 10, rx: 4 }, s("title", {}, `${each.name}: ${each.state}${each.failing.length ? `, ${count(each.failing.length)} tests failed` : ""}`)),
-      s("text", { class: "inside", x: x(each.number) + 12, y: y(each.number) + 16 }, Silt.short(each.name, 27))));
-    const [wide, tall] = [columns.length * (WIDE + 50), Math.max(...columns.map((column) => column.length)) * TALL + 8];
-    return h("div", { class: "graph", tabindex: "0", role: "group", "aria-label": "graph" }, s("svg", { width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}` }, edges, boxes));
+    const { boxes, edges, wide, tall } = Silt.layout(model.nodes, chosen, textOf);
+    const drawing = s("svg", { viewBox: `0 0 ${wide} ${tall}`, role: "group", "aria-label": "models with their states" },
+      edges.map((d) => s("path", { class: "edge", d })), boxes.map((each) => box(each, focus)));
+    const fit = () => Math.max(0.1, Math.min(1, (Silt.room() - 20) / wide, (window.innerHeight - 150) / tall));
+    let scale = fit();
+    const zoom = (to) => { scale = Math.min(4, Math.max(0.1, to)); drawing.setAttribute("width", wide * scale); drawing.setAttribute("height", tall * scale); };
+    zoom(scale);
+    const button = (label, text, to) => h("button", { type: "button", class: "more", "aria-label": label, title: label, click: () => zoom(to()) }, text);
+    return h("div", {}, h("div", { class: "zoom" }, button("zoom out", "−", () => scale / 1.3), button("zoom in", "+", () => scale * 1.3), button("show all of it", "Fit", fit), button("show texts in their usual size", "100 %", () => 1)),
+      h("div", { class: "graph", tabindex: "0", role: "group", "aria-label": "graph" }, drawing));
   }
 
-  function details(model, node, query) {
-    const result = model.results && model.results.byNode.get(node.id);
+  function details(model, node) {
     const table = node.table && model.tableByName.get(node.table);
-    const close = h("a", { href: "#/graph", class: "close", "aria-label": "show all nodes" }, "all nodes");
-    const others = (numbers) => numbers.map((at) => [h("a", { href: `#/graph?focus=${encodeURIComponent(model.nodes[at].id)}` }, model.nodes[at].name), " "]);
-    return h("div", { class: "panel" }, close, h("h2", {}, node.name, " ", badge(node.state)), node.about ? h("p", {}, node.about) : null,
-      facts([["kind", [node.how, node.kind].filter(Boolean).join(" ")], ["file", node.path],
-        ["table", table ? link(["table", node.table], node.table) : node.table],
-        ["last commit", node.last ? [`${time(node.last.ms)}, ${took(model.made - node.last.ms)} ago, run `, link(["run", node.last.run || ""], node.last.run || "")] : null],
-        ["to be rebuilt after", node.after ? took(node.after) : null],
-        ["newest row", node.fresh ? `${time(node.fresh.newest)}, seen ${time(node.fresh.looked)}: ${node.fresh.status}` : null],
-        ["tests", node.tests.length ? `${count(node.tests.length)}, ${count(node.failing.length)} failed` : null],
-        ["blocked by", node.state === "blocked" ? Silt.blockedBy(model, node.id) : null], ["reads", node.parents.length ? others(node.parents) : null], ["is read by", node.children.length ? others(node.children) : null]]),
-      result && result.message ? h("pre", {}, result.message) : null);
+    const others = (numbers) => numbers.map((at, number) => [number ? ", " : "", nodeLink(model, model.nodes[at].id)]);
+    const { seen, last, fresh } = node;
+    const isFailed = (id) => { const found = model.newest.get(id); return Boolean(found) && found.result.state === "failed"; };
+    const cause = node.state === "skipped" ? Silt.skippedBy(model, node.id, isFailed) : null;
+    return h("div", { class: "panel" }, h("a", { href: "#/graph", class: "close" }, "show all nodes"), h("h2", {}, node.name, " ", badge(node.state)), node.about ? h("p", {}, node.about) : null,
+      facts([["kind", kindOf(node)], ["file", node.path], ["table", table ? link(["table", node.table], node.table) : node.isView ? `${node.table} (view)` : node.table],
+        ["last result", seen ? [badge(seen.result.state), " by ", Silt.runLink(seen.command.run), " ", age(seen.result.ended || seen.command.started)] : null],
+        ["because", cause ? [nodeLink(model, cause), " failed"] : null],
+        ["last commit", last ? [`${time(last.ms)} `, age(last.ms)] : null], ["to be rebuilt after", node.after ? took(node.after) : null],
+        ["newest row", fresh ? `${time(fresh.newest)}, seen ${time(fresh.looked)}: ${fresh.status}` : null],
+        ["reads", node.parents.length ? others(node.parents) : null], ["is read by", node.children.length ? others(node.children) : null]]),
+      tests(model, node), seen && seen.result.message ? h("pre", {}, seen.result.message) : null);
   }
 
-  function notes(model) {
-    const damaged = model.tables.filter((each) => each.problem || each.doubt);
-    return [h("h1", {}, "Notes"), model.notes.length ? h("ul", {}, model.notes.map((note) => h("li", {}, note))) : h("p", { class: "quiet" }, "Everything was read."),
-      section("Tables that are damaged or could not be read", grid([
-        { name: "table", value: (each) => each.name, cell: (each) => link(["table", each.name], each.name) },
-        { name: "problem", value: (each) => each.problem || each.doubt }], damaged, { empty: "None." })),
-      section("This page", facts([["made", `${time(model.made)} UTC`], ["by", `dbt-silt ${model.by}`], ["databases", model.databases.join(", ")],
-        ["manifest.json is of", model.manifestMade ? `${time(model.manifestMade)} UTC` : null],
-        ["run_results.json is of", model.results ? [link(["run", model.results.run], model.results.run), ` (${model.results.command || "dbt"})`] : null]]))];
+  function tests(model, node) {
+    if (!node.tests.length) return null;
+    const each = (test) => {
+      const found = model.newest.get(test.id);
+      const said = found && found.result.state === "failed" && found.result.message ? `: ${Silt.firstLine(found.result.message)}` : "";
+      return h("li", { title: test.id }, badge(found ? found.result.state : "not known"), ` ${Silt.nameOf(model, test.id)}${said}`);
+    };
+    const inOrder = [...node.failing, ...node.tests.filter((test) => !node.failing.includes(test))];
+    return h("details", { open: node.failing.length > 0 }, h("summary", {}, testsOf(node)), h("ul", { class: "causes" }, inOrder.map(each)));
   }
 
-  Object.assign(Silt, { graphView: view, notesView: notes });
+  Object.assign(Silt, { graphView: view });
 })();

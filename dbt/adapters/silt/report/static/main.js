@@ -38,11 +38,43 @@
     document.querySelectorAll("nav a").forEach((each) => {
       if (each.getAttribute("href") === `#/${home}`) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
     });
-    const title = place.querySelector("h1");
-    document.title = `${title ? title.textContent : "silt"} – silt report`;
-    document.getElementById("made").textContent = `${Silt.time(model.made)} UTC`;
+    document.title = titleOf(place.querySelector("h1"));
+    document.getElementById("made").replaceChildren(`made ${Silt.time(model.made)} `, "(", Silt.age(model.made), ")");
+    showZone();
     if (isNew) { window.scrollTo(0, 0); place.focus({ preventScroll: true }); } else window.scrollTo(0, y);
   }
+
+  /* Names the project and the target first, because a tab shows little more. */
+  function titleOf(heading) {
+    const warehouse = [model.project, model.target].filter(Boolean).join(" ");
+    return [warehouse || "silt", heading ? heading.firstChild.textContent.trim() : ""].filter(Boolean).join(": ");
+  }
+
+  const ZONE = "silt-zone";
+  const button = document.getElementById("zone");
+
+  function showZone() {
+    button.textContent = Silt.zone.isUtc ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone || "local time";
+    button.title = Silt.zone.isUtc ? "Times are in UTC. Show local time" : "Times are local. Show UTC";
+  }
+
+  /* A browser may refuse to keep the choice for a file: then it holds until the page is left. */
+  function stored(value) {
+    try {
+      if (value !== undefined) window.localStorage.setItem(ZONE, value);
+      return window.localStorage.getItem(ZONE);
+    } catch (error) { return null; }
+  }
+
+  button.addEventListener("click", () => { Silt.zone.isUtc = !Silt.zone.isUtc; stored(Silt.zone.isUtc ? "utc" : "local"); show(false); });
+  Silt.zone.isUtc = stored() === "utc";
+
+  /* Ages grow while a page is open. */
+  setInterval(() => document.querySelectorAll("time.age").forEach((each) => { each.textContent = Silt.ago(Number(each.dataset.ms)); }), 30000);
+
+  /* Charts are as wide as the window. */
+  let resizing = null;
+  window.addEventListener("resize", () => { clearTimeout(resizing); resizing = setTimeout(() => { if (!isEditing()) show(false); }, 150); });
 
   /* A served page: asks again and again; 304 says that nothing has changed. */
   async function follow(url, seconds) {
