@@ -13,7 +13,7 @@ from argparse import _ArgumentGroup, _SubParsersAction
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dbt.adapters.silt.cli.main import SUBCOMMANDS, parser_of
 from dbt.adapters.silt.credentials import SiltCredentials
@@ -191,7 +191,33 @@ def errors_page() -> str:
     for kind in kinds():
         parts.append(f"## {kind.__name__}\n")
         parts += [_error(each) for each in (kind, *below(kind))]
+    parts += [
+        "## Errors of dbt itself\n",
+        "Some mistakes in `profiles.yml` are found by dbt before it loads this adapter, so the text is dbt's own and "
+        "says less than it could:\n",
+        table(("dbt says", "the mistake", "what to do"), OF_DBT),
+    ]
     return "\n".join(parts)
+
+
+OF_DBT: Final = (
+    (
+        "`Could not find profile named 'shopp'`",
+        "`profile` in `dbt_project.yml`, or `--profile`, names no entry of `profiles.yml`",
+        "Compare it with the names at the left margin of `profiles.yml`; `dbt debug` prints the file's path",
+    ),
+    (
+        "`at path ['threads']: 'four' is not of type 'integer'`",
+        "`threads` is not a whole number; the text names neither the file nor the target",
+        "Write `threads: 4` in the target of `profiles.yml` that the command uses (`target:`, or `--target`)",
+    ),
+    (
+        "`Could not find adapter type slit!`",
+        "`type` in the target is misspelt, or the adapter is installed in another environment",
+        "Write `type: silt`; `dbt --version` lists the adapters of this environment",
+    ),
+)
+"""What dbt says, the mistake and its remedy, for errors that end dbt before it loads the adapter."""
 
 
 def kinds() -> list[type[SiltError]]:

@@ -96,7 +96,7 @@ def measure(
             if way is WAYS[-1]:
                 of_parts = {shown: list(parts(copy, words)) for shown, words in commands.items()}
         finally:
-            _call(("silt", "session", "stop", "--force"), copy)
+            _call(("silt", "session", "stop", "--force", "--yes"), copy)
     if any(each != left[0] for each in left):
         raise RuntimeError(f"the ways left other rows: {left}")
     return Measured(waits, of_parts)

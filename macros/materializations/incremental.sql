@@ -118,6 +118,7 @@
   {%- set merges = (config.get('incremental_strategy') or 'merge') == 'merge' -%}
   {%- set evolves = merges and config.get('merge_with_schema_evolution') | string | lower == 'true' -%}
   {%- if on_schema_change == 'ignore' and not evolves -%}
+    {%- do adapter.name_ignored_columns(model, query, target_columns) -%}
     {{ return({'dest_columns': target_columns, 'evolve': false}) }}
   {%- endif -%}
   {%- set source_columns = adapter.get_column_schema_from_query(query) -%}

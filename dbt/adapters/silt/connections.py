@@ -26,6 +26,7 @@ from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.logical_run.publication import PublicationSettings, RunPublication
 from dbt.adapters.silt.runs.logical_run.publish_mode import publish_mode
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
+from dbt.adapters.silt.runs.once import ReusedTests
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.session.submission import Submission
 from dbt.adapters.silt.status_lines import choice
@@ -78,6 +79,7 @@ class SiltConnectionManager(SQLConnectionManager):
         self.project_facts: Callable[[], ProjectFacts]
         self._display = choice.display_of(profile.credentials.spark_conf)
         self._cancelled: list[Connection] = []
+        self.reused_tests = ReusedTests()
         self._new_folders = self._find_new_folders() if self.invocation.queries else {}
         if self.invocation.queries:
             # Spark's start takes as long as dbt takes to read a project, and does not depend on the project.
@@ -256,6 +258,7 @@ class SiltConnectionManager(SQLConnectionManager):
         super().cleanup_all()
         if self._display is not None:
             self._display.stop()
+        self.reused_tests.sum_up()
         self.invocation.finish(self._publication.end)
         self._register_published()
         self._publication.raise_failure()

@@ -283,7 +283,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     @available
     def text_table(self, rows: agate.Table, response: AdapterResponse | None = None) -> str:
-        """Returns a result as text for a terminal: its rows, or the response if it has no columns."""
+        """Returns a result as text for a terminal: its note or rows, or the response if it has no columns."""
+        note = getattr(response, "note", None)
+        if note:
+            return str(note)
         if response is not None and not rows.columns:
             return text_tables.response_table(response)
         return text_tables.text_table(rows)

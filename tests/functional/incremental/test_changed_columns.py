@@ -87,3 +87,12 @@ class TestChangedColumns:
         assert f"{project.test_schema}.as_append" in said
         assert "Target columns not in source: `day` string, `name` string, `at` timestamp" in said
         assert "SiltColumn(" not in said
+
+    def test_a_new_column_that_is_ignored_is_named_once_by_every_strategy(self, project: Any) -> None:
+        write_models(Path(project.project_root) / "models", f"{WITH_NAME}, 7 as extra")
+        _, said = run_dbt_and_capture(["build", *ONE_DAY, "--exclude", "as_snapshot"])
+        for name in STRATEGIES:
+            assert said.count(f"{name}: the table lacks `extra` of the query") == 1, said
+        write_models(Path(project.project_root) / "models", WITH_NAME)
+        _, said = run_dbt_and_capture(["build", *ONE_DAY, "--exclude", "as_snapshot"])
+        assert "the table lacks" not in said

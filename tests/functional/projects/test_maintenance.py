@@ -48,9 +48,10 @@ class TestUpkeep:
 
         project.run_sql(f"insert into {table} values (20, 0)")
         shown = self.operation("silt_optimize", table=table)
-        assert re.search(r"metrics\.numFilesRemoved +2\b", shown)
+        assert re.search(r"orders@v\d+: 2 files \([\d,]+ bytes\) written again as 1 file ", shown)
         shown = self.operation("silt_vacuum", table=table, retain_hours=200, dry_run=True)
         assert "part-" not in shown
+        assert re.search(r"orders: nothing to delete before \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", shown, re.MULTILINE)
 
         shown = self.operation("silt_restore", table=table, version=3)
         assert re.search(r"^operation +RESTORE\b", shown, re.MULTILINE)

@@ -60,7 +60,7 @@ NAMES = (
     "*",
     "<img src=x onerror=alert(1)>",
 )
-EXPECTED = {"main", ".silt.lock"}
+EXPECTED = {"main", ".silt.lock", ".gitignore"}
 """The files and folders of a warehouse."""
 
 

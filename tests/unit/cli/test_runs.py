@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +62,7 @@ def test_facts_missing_in_the_journal_are_unknown_and_not_zero(house: House, as_
     two_runs(house)
     (newest, _) = as_json("runs")["runs"]
     assert (newest["skipped"], newest["commit_retries"], newest["statement_reruns"]) == (None, 0, 0)
-    assert silt("runs").splitlines()[1].split()[-2:] == ["0", "-"]
+    assert silt("runs").splitlines()[1].split()[-1] == "-"
 
 
 def test_conflicts_are_counted_from_the_log_alone(house: House, as_json: AsJson) -> None:
@@ -204,13 +207,17 @@ def test_a_run_is_shown_with_its_command_target_and_duration(house: House) -> No
     command = {"run_id": "b", "directory": "/shop", "finished": True}
     first = RunEntry("1", command="dbt run", started_at=f"{DAY}10:00:00", ended_at=f"{DAY}10:01:10.5", **command)
     again = RunEntry("2", command="dbt retry", started_at=f"{DAY}11:00:00", ended_at=f"{DAY}12:00:00", **command)
+    again = replace(again, which="build", target="dev")
     killed = replace(first, invocation_id="3", run_id="a", finished=False, ended_at=None)
     records = ProjectRecords((first, again, killed))
     found = answer(known_runs(runs(histories(house.catalog)), records), [], records)
     block = found.blocks[0]
     assert isinstance(block, Rows)
     shown = [dict(zip(block.columns, row, strict=True)) for row in block.rows]
-    assert [(row["command"], row["took"]) for row in shown] == [("dbt retry", "3670.5s"), ("dbt run", "-")]
+    assert [(row["run"], row["took"]) for row in shown] == [
+        ("dbt build, dev, 10:00", "3670.5s"),
+        ("run, dev, 10:00", "-"),
+    ]
     assert [each["commands"] for each in found.document["runs"]] == [["dbt run", "dbt retry"], ["dbt run"]]
     assert [each["seconds"] for each in found.document["runs"]] == [3670.5, None]
 
@@ -220,11 +227,12 @@ FAILED = [{"unique_id": ORDERS, "status": "success"}, {"unique_id": TEST, "statu
 GOOD = CommandResult.of(Ending.SUCCESS, FAILED[:1])
 BAD = CommandResult.of(Ending.FAILED, FAILED)
 KILLED = None
+ID = "c73dcb96-4599-45eb-92d9-5453e2ddea2e"
 
 
-def ran(target: Path, run_id: str, day: int, result: CommandResult | None, **fields: Any) -> str:
+def ran(folder: Path, run_id: str, day: int, result: CommandResult | None, **fields: Any) -> str:
     """Records a command in a project's target folder."""
-    registry = RunRegistry(target)
+    registry = RunRegistry(folder)
     typed = {"command": "dbt build", **fields}
     time = f"2026-03-{day:02}T03:00:00+00:00"
     entry = RunEntry(f"{run_id}-{day}", run_id, directory="/shop", started_at=time, **typed)
@@ -240,10 +248,47 @@ def test_a_run_is_shown_with_its_result_and_the_names_of_failed_nodes(
     ran(tmp_path, "a", 1, BAD)
     place = ("--target-path", str(tmp_path))
     heads, cells, *_ = silt("runs", *place).splitlines()
-    assert heads.split()[:3] == ["run", "result", "failed"]
-    assert "failed: 1 pass, 1 error  unique_orders_id  dbt build" in cells
+    assert heads.split()[:4] == ["run", "id", "result", "failed"]
+    assert "failed: 1 pass, 1 error  unique_orders_id  2026-03-01" in cells
     [run] = as_json("runs", *place)["runs"]
     assert (run["result"], run["counts"]["error"], run["failed"]) == ("failed", 1, ["unique_orders_id"])
+
+
+def test_runs_are_shown_by_their_names_within_120_columns(house: House, tmp_path: Path, silt: Silt) -> None:
+    long = [{**FAILED[1], "unique_id": f"test.shop.accepted_values_fct_orders_status__{each}.0a1b"} for each in "abcd"]
+    result = CommandResult.of(Ending.FAILED, [*FAILED, *long])
+    house.running(ID).create("main.orders", rows(0, 10))
+    ran(tmp_path, ID, 1, result, which="build", target="dev")
+    ran(tmp_path, "nightly-2026-11-28", 2, result, which="build", target="nightly", command="dbt build -s orders+")
+    shown = silt("runs", "--target-path", str(tmp_path))
+    assert max(map(len, shown.splitlines())) <= 120
+    assert "dbt build, dev, 03:00      c73dcb96            failed: 1 pass, 5 error  " in shown
+    assert "unique_orders_id and 4 more" in shown and ID not in shown
+    assert "all failures of a run: silt run c73dcb96" in shown
+
+
+def test_failures_that_fit_are_not_shortened(house: House, tmp_path: Path, silt: Silt) -> None:
+    house.running("a").create("main.orders", rows(0, 1))
+    ran(tmp_path, "a", 1, BAD)
+    assert "all failures" not in silt("runs", "--target-path", str(tmp_path))
+
+
+def test_the_id_that_is_shown_is_accepted_and_the_whole_id_is_shown_once(house: House, tmp_path: Path) -> None:
+    house.running(ID).create("main.orders", rows(0, 1))
+    ran(tmp_path, ID, 1, GOOD, which="build")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main(["run", ID[:8], "--warehouse", str(house.folder), "--target-path", str(tmp_path)]) == 0
+        assert main(["rollback", ID[:8], "--dry-run", "--warehouse", str(house.folder)]) == 0
+        assert main(["history", "main.orders", "--warehouse", str(house.folder)]) == 0
+    assert re.findall(f"[^ ]*{ID}[^ ]*$", printed.getvalue(), re.MULTILINE)[:1] == [ID]
+    assert f"run {ID[:8]}: would be" in printed.getvalue() or "Created by the run" in printed.getvalue()
+    assert f"-  {ID[:8]}  model.shop.orders" in printed.getvalue()
+
+
+def test_a_command_is_found_by_the_beginning_of_its_id(house: House, as_json: AsJson) -> None:
+    house.running("nightly").create("main.orders", rows(0, 1))
+    assert as_json("run", "invocation-of-nig")["run_id"] == "nightly"
 
 
 def test_the_error_of_a_hook_is_shown_by_the_name_of_the_hook(house: House, tmp_path: Path, silt: Silt) -> None:

@@ -21,6 +21,7 @@ from dbt.adapters.silt.cli.shell import output, spark_process
 from dbt.adapters.silt.cli.shell.output import Change, Result, RowsFound, StatementFailedError, drawn, summary
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.kernel.near_names import some_of
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from tests.unit.cli.house import House, rows
 
@@ -348,6 +349,28 @@ def test_impossible_requests_are_refused_without_a_traceback(
     shown = capsys.readouterr()
     assert said in shown.err and "Traceback" not in shown.err
     assert shown.out == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("fct_orders", "`main_marts.fct_orders`"),
+        ("fct_order", "main_marts.fct_orders."),
+        ("main.fct_orders", "`main_marts.fct_orders`"),
+        ("main_marts.fct_ordes", "fct_orders."),
+    ],
+)
+def test_a_table_of_another_schema_is_suggested(
+    orders: House, capsys: pytest.CaptureFixture[str], name: str, meant: str
+) -> None:
+    orders.create("main_marts.fct_orders", rows(0, 1))
+    assert failing(orders, f"select count(*) from {name}") == 2
+    assert meant in capsys.readouterr().err
+
+
+def test_the_columns_of_a_wide_table_are_listed_up_to_a_limit() -> None:
+    assert some_of([f"c{number}" for number in range(30)]).endswith(", c28, c29")
+    assert some_of([f"c{number}" for number in range(2_000)]).endswith(", c28, c29 and 1,970 more")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from argparse import Namespace
 from dbt.adapters.silt.cli.answers import Answer
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, add_run_id, open_warehouse, subcommand
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.run_registry import RunRegistry
 
 _DESCRIPTION = """\
@@ -29,9 +30,10 @@ def run(arguments: Namespace) -> int:
     branches.check_idle(found)
     if branches.waiting(found):
         count = branches.drop_later(found)
-        text = f"run {found.run_id}: published, and {count} statement{'' if count == 1 else 's'} after that dropped"
+        dropped = f"{count} statement{'' if count == 1 else 's'} after that dropped"
+        text = f"run {short_id(found.run_id)}: published, and {dropped}"
         return show(Answer({"run_id": found.run_id}, [text]), arguments.json)
     branches.drop(found, branches.existing(found, to_drop=True))
     if warehouse.target_path is not None:
         RunRegistry(warehouse.target_path).mark_rolled_back(found.run_id)
-    return show(Answer({"run_id": found.run_id}, [f"run {found.run_id}: dropped"]), arguments.json)
+    return show(Answer({"run_id": found.run_id}, [f"run {short_id(found.run_id)}: dropped"]), arguments.json)

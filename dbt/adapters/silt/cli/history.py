@@ -11,6 +11,7 @@ from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand, table_of, without_version
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.run_history import LoggedCommit, log_history
 
 
@@ -85,7 +86,7 @@ def _row(commit: LoggedCommit) -> list[str]:
         utc(commit.timestamp_ms),
         commit.operation or UNKNOWN,
         *counts(commit.rows),
-        commit.run_id or UNKNOWN,
+        UNKNOWN if commit.run_id is None else short_id(commit.run_id),
         (facts and facts.node_id) or UNKNOWN,
         commit.engine or UNKNOWN,
     ]

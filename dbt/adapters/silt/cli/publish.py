@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, ad
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.catalog.run_commands.commands import Standing
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.run_registry import RunRegistry
 from dbt.adapters.silt.records.units import FIRST
 
@@ -46,7 +47,7 @@ def run(arguments: Namespace) -> int:
         published = branches.find_published(arguments.run) if arguments.if_passed else None
         if published is None:
             raise
-        text = f"run {published.run_id}: published before"
+        text = f"run {short_id(published.run_id)}: published before"
         return show(Answer({"run_id": published.run_id, "tables": {}}, [text]), arguments.json)
     standing = branches.commands(found).standing()
     if arguments.if_passed and standing and not branches.waiting(found):
@@ -56,7 +57,7 @@ def run(arguments: Namespace) -> int:
     if warehouse.target_path is not None:
         RunRegistry(warehouse.target_path).mark_published(found.run_id)
     rows = [(table, str(version)) for table, version in sorted(versions.items())]
-    blocks: list[Block] = [Rows(("table", "#version"), rows, f"run {found.run_id}: published")]
+    blocks: list[Block] = [Rows(("table", "#version"), rows, f"run {short_id(found.run_id)}: published")]
     show(Answer({"run_id": found.run_id, "tables": versions}, blocks), arguments.json)
     if versions and warehouse.target is not None and warehouse.target.has_metastore:
         print("To update the metastore, run `dbt run-operation silt_register`", file=sys.stderr)
@@ -65,7 +66,7 @@ def run(arguments: Namespace) -> int:
 
 def _not_passed(found: BranchedRun, standing: Standing, as_json: bool) -> int:
     reasons = standing.lines() + [f"{each} is at work" for each in standing.at_work]
-    text = f"run {found.run_id}: not published: {standing.reason}"
+    text = f"run {short_id(found.run_id)}: not published: {standing.reason}"
     show(Answer({"run_id": found.run_id, "reasons": reasons}, ["\n  ".join([text, *reasons])]), as_json)
     return _NOT_PASSED
 

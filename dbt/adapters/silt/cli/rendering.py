@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 else:
     terminal = lazy_module("dbt.adapters.silt.cli.terminal")
 
-_GAP = "  "
+GAP = "  "
+"""The space between two cells of a row."""
 
 
 def show(answer: Answer, as_json: bool, out: TextIO | None = None) -> int:
@@ -62,4 +63,4 @@ def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
 
 def _joined(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
     cells = enumerate(zip(row, widths, strict=True))
-    return _GAP.join(padded(cell, wide, index in right) for index, (cell, wide) in cells).rstrip()
+    return GAP.join(padded(cell, wide, index in right) for index, (cell, wide) in cells).rstrip()

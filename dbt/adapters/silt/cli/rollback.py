@@ -15,6 +15,7 @@ from dbt.adapters.silt.engine.catalog.names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.rollback import (
     RollbackRequest,
@@ -113,7 +114,7 @@ def answer(request: RollbackRequest, found: RunRollback) -> Answer:
 
 
 def _done(request: RollbackRequest, done: Rollback) -> list[Block]:
-    run_id, would = request.run_id, "would be " if request.dry_run else ""
+    run_id, would = short_id(request.run_id), "would be " if request.dry_run else ""
     blocks: list[Block] = []
     if done.put_back:
         title = f"run {run_id}: {would}rolled back"
@@ -149,7 +150,7 @@ def _left(request: RollbackRequest, found: RunRollback) -> list[Block]:
 def _next_step(request: RollbackRequest, done: Rollback, again: str) -> str:
     if not done.kept:
         return f"The run can be run again: `{again}`"
-    dropping = f"silt rollback {shlex.quote(request.run_id)} --drop-created"
+    dropping = f"silt rollback {shlex.quote(short_id(request.run_id))} --drop-created"
     return f"To run all of it again, drop the tables that it created, `{dropping}`, then type `{again}`"
 
 

@@ -13,6 +13,7 @@ from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.runs import add_check, failed_check, report_problems, result_json, result_text
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.command_result import COUNTED, KeptResults
 from dbt.adapters.silt.records.journal import JournalEntry
 from dbt.adapters.silt.records.known_runs import KnownRun, find_run, known_runs, similar_run, unpublished_runs
@@ -118,12 +119,13 @@ def _facts(chosen: KnownRun, made: Run, records: ProjectRecords, rows: list[list
     skipped = records.skipped(chosen.run_id)
     undone = sum(row[-1] != UNKNOWN for row in rows)
     facts = {
-        "run": chosen.run_id,
+        "run": chosen.name,
+        "id": chosen.run_id,
         RESULT: result_text(chosen),
         "failed": ", ".join(chosen.failed) or UNKNOWN,
         "problem": "; ".join(chosen.problems) or UNKNOWN,
         "committed": f"{utc(made.first_ms)} to {utc(made.last_ms)} UTC" if made.commits else "nothing",
-        "commands": " ".join(chosen.invocations) or UNKNOWN,
+        "commands": " ".join(map(short_id, chosen.invocations)) or UNKNOWN,
         "target": " ".join(chosen.targets) or UNKNOWN,
         "commits": f"{len(made.commits)}, tables: {len(made.tables)}",
         "rows": ", ".join(f"{number} {verb}" for number, verb in changed if number != UNKNOWN) or UNKNOWN,

@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import re
+import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, Rows, States, count, duration, iso, utc
+from dbt.adapters.silt.cli.answers import (
+    RESULT,
+    UNKNOWN,
+    UTC,
+    Answer,
+    Block,
+    Rows,
+    States,
+    count,
+    duration,
+    heading,
+    iso,
+    utc,
+)
 from dbt.adapters.silt.cli.history import counts, rows_json
-from dbt.adapters.silt.cli.rendering import complain, show
+from dbt.adapters.silt.cli.rendering import GAP, complain, show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
+from dbt.adapters.silt.engine.kernel.printable import short_id, shortened, width
 from dbt.adapters.silt.records.known_runs import KnownRun, known_runs, unpublished_runs
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run, TableHistory, histories, runs
 
 _COLUMNS = (
     "run",
+    "id",
     RESULT,
     "failed",
-    "command",
-    "target",
-    f"started {UTC}",
+    f"day {UTC}",
     "took",
     "#commands",
     "#nodes",
@@ -33,9 +47,26 @@ _COLUMNS = (
     "#conflicts",
     "#skipped",
 )
+_LEFT_OUT_FIRST = (
+    "#commands",
+    "#conflicts",
+    "#skipped",
+    "#commits",
+    "#nodes",
+    "#tables",
+    "#deleted",
+    "#updated",
+    "#inserted",
+    "took",
+    f"day {UTC}",
+)
+"""The columns that are left out of a table that is too wide, the least important first."""
+_WIDEST = 120
+"""The width of the table, in characters."""
+_LONGEST_FAILED = 30
 _LAST = 30
-_NAMED = 3
 _PROBLEM = 80
+_DAY = len("2026-03-01")
 _HOOK = re.compile(r"\boperation (?P<name>[\w.-]+-on-run-(?:start|end)-\d+)")
 _DESCRIPTION = """\
 Shows the runs that changed tables, from the tables' logs (not those of dropped tables), and the runs that changed
@@ -45,7 +76,8 @@ was killed. The result counts nodes and tests; `reused` are nodes whose work is 
 exit code is 0 if every run shown has succeeded, otherwise 1, also for a run in progress: use `silt runs --last --check`
 for monitoring. Conflicts are commits and statements that were tried again because another writer committed first.
 Skipped units of work are known from the dbt project's target/silt_commits.jsonl only; if that file does not have the
-run, they are -."""
+run, they are -. The table has at most 120 columns of text: the least important facts are left out, and --json has all
+of them. Each command takes the id that is shown, the beginning of an id that dbt has made."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -94,7 +126,10 @@ def answer(shown: Sequence[KnownRun], found: Sequence[TableHistory], records: Pr
         "problems": [str(history.problem) for history in found if history.problem is not None],
     }
     rows = [_row(each, records) for each in shown]
-    blocks: list[Block] = [Rows(_COLUMNS, rows, empty="no run has changed a table of this warehouse")]
+    blocks: list[Block] = [_fitting(rows) if rows else "no run has changed a table of this warehouse"]
+    cut = next((each for each in shown if _is_shortened(each)), None)
+    if cut is not None:
+        blocks.append(f"all failures of a run: silt run {shlex.quote(short_id(cut.run_id))}")
     if len(shown) > 1:
         last = [each.state for each in reversed(shown[:_LAST])]
         blocks.append(States(f"last {len(last)} runs, the newest last", last))
@@ -114,20 +149,28 @@ def _short(problem: str) -> str:
 
 
 def _failed_text(each: KnownRun) -> str:
-    names = list(dict.fromkeys([*each.failed, *map(_short, each.problems)]))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return (", ".join(names[:_NAMED]) or UNKNOWN) + more
+    """Names the first failure, and counts the rest."""
+    names = _failures(each)
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return shortened(names[0], _LONGEST_FAILED - len(more)) + more if names else UNKNOWN
+
+
+def _failures(each: KnownRun) -> list[str]:
+    return list(dict.fromkeys([*each.failed, *map(_short, each.problems)]))
+
+
+def _is_shortened(each: KnownRun) -> bool:
+    return bool(each.problems) or ", ".join(_failures(each)) not in ("", _failed_text(each))
 
 
 def _row(each: KnownRun, records: ProjectRecords) -> list[str]:
     skipped, made = records.skipped(each.run_id), each.commits or Run(each.run_id, ())
     return [
-        each.run_id,
+        each.name,
+        short_id(each.run_id),
         result_text(each),
         _failed_text(each),
-        each.commands[-1].command if each.commands else UNKNOWN,
-        ", ".join(each.targets) or UNKNOWN,
-        utc(each.started_ms),
+        utc(each.started_ms)[:_DAY],
         duration(records.seconds(each.run_id)),
         count(len(each.invocations)),
         count(len(made.nodes)),
@@ -137,6 +180,20 @@ def _row(each: KnownRun, records: ProjectRecords) -> list[str]:
         count(made.commit_retries + made.statement_reruns),
         count(None if skipped is None else len(skipped)),
     ]
+
+
+def _fitting(rows: Sequence[Sequence[str]]) -> Rows:
+    """Returns the rows as a table that is not too wide, if the least important columns suffice for that."""
+    widths = {
+        name: max(map(width, (heading(name), *cells)))
+        for name, cells in zip(_COLUMNS, zip(*rows, strict=True), strict=True)
+    }
+    for name in _LEFT_OUT_FIRST:
+        if sum(widths.values()) + len(GAP) * (len(widths) - 1) <= _WIDEST:
+            break
+        del widths[name]
+    kept = [index for index, name in enumerate(_COLUMNS) if name in widths]
+    return Rows(tuple(widths), [[row[index] for index in kept] for row in rows])
 
 
 def result_json(each: KnownRun) -> dict[str, Any]:

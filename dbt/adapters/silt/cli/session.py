@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Rows, count, duration, iso, number_of
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import Subparsers
 from dbt.adapters.silt.command_server import control
 from dbt.adapters.silt.command_server.control import ServerStatus
@@ -20,9 +22,10 @@ _T = TypeVar("_T")
 _DESCRIPTION = """\
 Shows or stops your processes that keep running between commands: Sparks, if a profile sets `keep_alive`, and the
 command servers of `silt dbt`. `status` shows each Spark's address, processes, memory and age, and the commands that use
-it, or how long it has been idle. `stop` stops all of them, or the Spark with an id, and waits until they have ended. A
-Spark in use keeps running, and the exit code is 2; with --force it is stopped all the same: the statements that it runs
-fail, and commit nothing. Commands that a command server runs are not interrupted."""
+it, or how long it has been idle. `stop` stops all of them, or the Spark with an id, and waits until they have ended.
+Before it stops Sparks of other projects than that of the current folder, it asks; without a terminal it refuses,
+unless --yes is given. A Spark in use keeps running, and the exit code is 2; with --force it is stopped all the same:
+the statements that it runs fail, and commit nothing. Commands that a command server runs are not interrupted."""
 _COLUMNS = ("id", "address", "project", "master", "Spark", "#process", "#Java", "#MiB", "#age", "#idle", "used by")
 _OF_SERVERS = ("process", "#MiB", "#age", "#commands", "log")
 _MIB = 1024**2
@@ -37,24 +40,55 @@ def add(subparsers: Subparsers) -> None:
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("action", choices=("status", "stop"), help="what to do")
-    parser.add_argument("--id", metavar="ID", help="only the Spark whose id begins with this")
+    parser.add_argument("name", metavar="ID", nargs="?", help="only the Spark whose id begins with this")
+    parser.add_argument("--id", metavar="ID", help="the same")
+    parser.add_argument("-y", "--yes", action="store_true", help="with stop: also stop Sparks of other projects")
     parser.add_argument("--force", action="store_true", help="with stop: also stop a Spark in use")
     parser.add_argument("--json", action="store_true", help="print one JSON value, for programs")
 
 
 def run(arguments: Namespace) -> int:
     """Lists or stops kept Sparks and command servers."""
-    chosen = _chosen(list(running()), arguments.id)
+    name = arguments.name or arguments.id
+    chosen = _chosen(list(running()), name)
     if arguments.action == "status":
-        servers = () if arguments.id else _of_servers(control.status)
+        servers = () if name else _of_servers(control.status)
         return show(answer(chosen, servers, time.time()), arguments.json)
-    ended = 0 if arguments.id else _of_servers(control.stop)
+    if not (name or arguments.yes or _may_stop(chosen)):
+        complain("nothing was stopped")
+        return 1
+    ended = 0 if name else _of_servers(control.stop)
     for each in chosen:
         stop(each, force=arguments.force)
     names = [each.name for each in chosen]
     said = [*names, *([number_of(ended, "command server")] if ended else [])]
     text = f"stopped: {', '.join(said)}" if said else "nothing is running"
     return show(Answer({"stopped": names, "command_servers_stopped": ended}, [text]), arguments.json)
+
+
+def _may_stop(chosen: Sequence[KeptSpark]) -> bool:
+    """Asks before Sparks of other projects are stopped, and returns the answer.
+
+    Raises:
+        InvalidArgumentError: if it cannot ask.
+    """
+    here = Path.cwd()
+    foreign = [each for each in chosen if not here.is_relative_to(each.record.folder)]
+    if not foreign:
+        return True
+    named = ", ".join(map(_with_users, foreign))
+    if not sys.stdin.isatty():
+        raise InvalidArgumentError(
+            f"that would stop Sparks of other projects: {named}",
+            remedy="Name a Spark, as in `silt session stop ID`, or stop all of them with --yes",
+        )
+    print(f"Also stop Sparks of other projects: {named}? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _with_users(spark: KeptSpark) -> str:
+    users = ", ".join(f"`{use.command}` (process {use.pid})" for use in spark.users)
+    return f"{spark.name} of {spark.record.folder}{f', used by {users}' if users else ''}"
 
 
 def _of_servers(ask: Callable[[], _T]) -> _T:

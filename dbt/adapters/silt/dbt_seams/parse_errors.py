@@ -21,6 +21,7 @@ from dbt.adapters.silt.dbt_seams.dbt_command import RETRY
 from dbt.adapters.silt.dbt_seams.interruption import hide_stack_trace
 from dbt.adapters.silt.dbt_seams.mistaken_files import CHECK_COLS, missing_advice
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.command_result import RESULTS_FILE
 from dbt.adapters.silt.records.run_registry import RunRegistry
 
@@ -158,7 +159,7 @@ def _continuing_advice(target: Path, directory: str) -> str | None:
     last = max(begun, key=lambda each: each.started, default=None)
     if last is None or last.finished or (target / RESULTS_FILE).exists():
         return None
-    return f"Run {last.run_id}, started at {last.started_at}, {last.ending}. {last.remedy(directory)}"
+    return f"Run {short_id(last.run_id)}, started at {last.started_at}, {last.ending}. {last.remedy(directory)}"
 
 
 def _explain_retry(event: EventMsg) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.silt.engine.catalog.log_end import readable
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.sql import mistakes
 from dbt.adapters.silt.runs.once import first_time
 
@@ -49,7 +50,8 @@ def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str 
     return (
         f"`{flag}` builds {gives}, but {name} has {'rows' if rows is None else _counted(rows, 'row')}: this command "
         "replaces the rows of existing tables. "
-        f"Use `{flag}` with a `--target` that has its own schema. To undo it: `silt rollback {context.run_id}`"
+        f"Use `{flag}` with a `--target` that has its own schema. "
+        f"To undo it: `silt rollback {short_id(context.run_id)}`"
     )
 
 

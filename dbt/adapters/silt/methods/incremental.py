@@ -11,7 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError, DbtDatabaseError
 
 from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import listed, quote
 from dbt.adapters.silt.materializations import snapshots
 from dbt.adapters.silt.materializations.incremental import config_columns, strategies
 from dbt.adapters.silt.materializations.incremental.changed_keys import changed_keys_clause
@@ -31,6 +31,7 @@ from dbt.adapters.silt.materializations.incremental.merge_clauses import (
     unwritten_columns,
 )
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY, batch_window
+from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.column import SiltColumn
@@ -90,6 +91,23 @@ class IncrementalMethods(metaclass=AdapterMeta):
             "added_fields": _only_in(source, target),
             "removed_fields": _only_in(target, source),
         }
+
+    @available.parse_none
+    def name_ignored_columns(self, model: Mapping[str, Any], query: str, target: list[SiltColumn]) -> None:
+        """Says once in a command which columns of the query are not written, because the table lacks them."""
+        if not first_time(f"ignored columns of {model['unique_id']}"):
+            return
+        try:
+            source = self.get_column_schema_from_query(query)
+        except DbtDatabaseError:
+            return  # the write fails for the same reason
+        known = {CHANGE_TYPE.lower(), *(each.name.lower() for each in target)}
+        new = [each.name for each in source if each.name.lower() not in known]
+        if new:
+            logger.info(
+                f"{model['name']}: the table lacks {listed(new)} of the query, so it is not written "
+                "(`on_schema_change: ignore`); `append_new_columns` adds new columns to the table"
+            )
 
     @available.parse_none
     def check_first_columns(

@@ -225,7 +225,7 @@ class ReusedTestMethods(metaclass=AdapterMeta):
             self.connections.node.context.built_because = str(found)
             return None
         response = responses.SiltResponse.of_passed_test(passed)
-        logger.info(f"{test['name']}: {response}")
+        self.connections.reused_tests.note(test["name"], passed)
         is_unit = str(test["resource_type"]) == "unit_test"
         row = {"failures": 0, **dict.fromkeys(_ENDS, False)}
         return _PassedResult(

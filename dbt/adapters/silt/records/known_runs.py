@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches, check_length
+from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.engine.kernel.publication.documents import began_ms
@@ -18,6 +19,7 @@ from dbt.adapters.silt.records.run_history import Run
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED, RunEntry
 
 GOOD: Final = "succeeded"
+_TIME: Final = slice(len("2026-03-01 "), len("2026-03-01 10:00"))
 _WORST_FIRST: Final = ("running", "broken off", "held", "failed", "interrupted", "ended", GOOD)
 
 
@@ -81,6 +83,13 @@ class KnownRun:
         if is_of_nodes and self.outcomes is not None:
             return "failed" if "error" in self.outcomes.values() else GOOD
         return state
+
+    @property
+    def name(self) -> str:
+        """Its name for people, such as "dbt build, nightly, 20:27", in UTC; ids tell runs with the same name apart."""
+        which = next((each.which for each in reversed(self.commands) if each.which), None)
+        what = "run" if which is None else f"dbt {which}"
+        return ", ".join([what, *self.targets, utc_text(self.started_ms, zone="")[_TIME]])
 
     @property
     def is_good(self) -> bool:
@@ -209,19 +218,23 @@ def _unpublished(branches: RunBranches, run: BranchedRun) -> Unpublished:
 
 
 def find_run(text: str, made: Sequence[KnownRun]) -> KnownRun | None:
-    """Finds a run by the id, by the id of a command, or by the beginning of the id; None if no run matches.
+    """Finds a run by its id or the id of a command, or by the beginning of such an id; None if no run matches.
 
     Raises:
         RunNotFoundError: if several runs match, or the beginning is too short to be meant.
     """
     exact = [each for each in made if each.run_id == text] or [each for each in made if text in each.invocations]
-    found = exact or [each for each in made if text and each.run_id.startswith(text)]
+    found = exact or [each for each in made if text and _begins(text, each)]
     if len(found) > 1:
         ids = ", ".join(each.run_id for each in found[:5])
         raise RunNotFoundError(f"{len(found)} runs begin with `{text}`: {ids}", remedy="Type more of the id")
     if found and not exact:
         check_length(text)
     return found[0] if found else None
+
+
+def _begins(text: str, run: KnownRun) -> bool:
+    return any(each.startswith(text) for each in (run.run_id, *run.invocations))
 
 
 def similar_run(text: str, made: Iterable[KnownRun]) -> str | None:

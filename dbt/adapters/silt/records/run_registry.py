@@ -49,6 +49,7 @@ class RunEntry:
         directory: its working folder.
         variables: the value of its `--vars`, as single-line YAML.
         target: the profile's target.
+        warehouse, schema: the location of its warehouse and its schema; empty if an earlier version has recorded it.
         started_at: its start, in UTC, as ISO 8601.
         repeats: for `dbt retry`, the invocation id of the command whose results it repeats.
         began: whether it reached its nodes; False if dbt could not read the project, or if it was interrupted before it
@@ -74,6 +75,8 @@ class RunEntry:
     which: str = ""
     variables: str = "{}"
     target: str = ""
+    warehouse: str = ""
+    schema: str = ""
     repeats: str | None = None
     began: bool = True
     finished: bool = False
@@ -95,6 +98,15 @@ class RunEntry:
     def started_ms(self) -> int:
         """Milliseconds since 1970-01-01 UTC."""
         return round(self.started.timestamp() * 1000)
+
+    def shares_tables(self, other: RunEntry) -> bool:
+        """Returns whether the same node is the same table in both commands: they share a target, or a schema."""
+        is_of_schema = self.is_in_warehouse_of(other) and self.schema == other.schema
+        return self.target == other.target or is_of_schema
+
+    def is_in_warehouse_of(self, other: RunEntry) -> bool:
+        """Returns whether both commands are known to write to the same warehouse."""
+        return bool(self.warehouse) and self.warehouse == other.warehouse
 
     @property
     def state(self) -> str:

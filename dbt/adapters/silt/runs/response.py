@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.journal import JournalEntry
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class SiltResponse(AdapterResponse):
         changed_since: the changes after which a skipped write that led to a failure should be repeated, but cannot be.
         reason: why a node or a test that may be reused was reused, built or run; or why `changed_keys` replaced all
             rows.
+        note: the effect of a maintenance statement as a line, for `dbt run-operation`.
     """
 
     run_id: str | None = None
@@ -70,6 +72,7 @@ class SiltResponse(AdapterResponse):
     reused: bool | None = None
     changed_since: str | None = None
     reason: str | None = None
+    note: str | None = None
 
     @classmethod
     def of_reuse(cls, decision: Reused, note: str = "") -> SiltResponse:
@@ -186,7 +189,7 @@ def _files(count: int) -> str:
 
 
 def _skip_message(outcome: Outcome, unit: Unit | None) -> str:
-    who = f"run {unit.run_id} has done it" if unit else "it is done already"
+    who = f"run {short_id(unit.run_id)} has done it" if unit else "it is done already"
     version = "" if outcome.version is None else f"@v{outcome.version}"
     since = (
         "" if outcome.emptied_at is None else f"; all rows were deleted from the table since, by v{outcome.emptied_at}"

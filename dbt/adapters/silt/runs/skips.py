@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.records.units import is_full_refresh
@@ -52,8 +53,8 @@ def superseded(log: DeltaLog, unit: Unit, own_write: str) -> SiltResponse:
     commit = log.name if version is None else f"{log.name}@v{version}"
     response = SiltResponse.of(Outcome("SKIP", log.name, version, skipped=True), unit)
     logger.warning(
-        f"skipped: a statement on {log.name} before the node's own write, which run {unit.run_id} has already "
-        f"applied as {commit}; to do both again, use a new run id"
+        f"skipped: a statement on {log.name} before the node's own write, which run {short_id(unit.run_id)} has "
+        f"already applied as {commit}; to do both again, use a new run id"
     )
     return response
 
@@ -69,8 +70,8 @@ def _remedy(log: DeltaLog, unit: Unit) -> str:
     if isinstance(log, BranchLog):
         return "type the same command again when the run is held: it then builds the model from the published tables"
     return (
-        f"undo the run with `silt rollback {shlex.quote(unit.run_id)}` (with `--drop-created` if the run created the "
-        "table), then type the same command again"
+        f"undo the run with `silt rollback {shlex.quote(short_id(unit.run_id))}` (with `--drop-created` if the run "
+        "created the table), then type the same command again"
     )
 
 

@@ -113,6 +113,7 @@ class StatementRunner:
         if result.facts is not None:
             self._node.context.facts = result.facts
         response = SiltResponse.of(result.outcome, unit)
+        response.note = result.note or None
         if unit is not None and unit.build is not None and not response.skipped:
             response.add_reason(self._node.context.built_because)
         if unit is not None:

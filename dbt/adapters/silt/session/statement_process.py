@@ -276,7 +276,7 @@ class _Statements:
         frame = result.dataframe
         if frame is not None and frame.columns:
             rows = fetchable(frame if most is None else frame.limit(most), local_times=False).toArrow()
-            return {"rows": True}, rows
+            return {"rows": True, "note": result.note}, rows
         if frame is not None:
             frame.collect()
         response = SiltResponse.of(result.outcome, None)

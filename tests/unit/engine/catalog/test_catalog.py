@@ -49,6 +49,20 @@ def test_creating_the_first_schema_creates_the_warehouse(catalog: Catalog, wareh
     assert catalog.has_schema("SILT", "Main")
 
 
+def test_git_ignores_a_new_warehouse_and_an_existing_folder_stays_as_it_is(tmp_path: Path) -> None:
+    new, foreign = tmp_path / "new", tmp_path / "foreign"
+    foreign.mkdir()
+    both = Catalog({"new": LocalStore(new), "foreign": LocalStore(foreign)})
+    for database in ("new", "foreign"):
+        both.create_schema(database, "main")
+    assert (new / ".gitignore").read_text() == "*\n"
+    assert not (foreign / ".gitignore").exists()
+    (new / ".gitignore").unlink()
+    both.create_schema("new", "marts")
+    assert not (new / ".gitignore").exists(), "the user has deleted it"
+    assert both.schemas("new") == ["main", "marts"]
+
+
 def test_a_missing_warehouse_has_no_schemas(tmp_path: Path) -> None:
     catalog = Catalog({"silt": LocalStore(tmp_path / "none")})
     assert catalog.schemas("silt") == []
@@ -173,7 +187,7 @@ def test_a_schema_that_is_not_empty_is_dropped_only_with_cascade(
     assert entries(catalog) == {"orders": "table", "daily": "view"}
     catalog.drop_schema("silt", "main", cascade=True)
     assert catalog.schemas("silt") == []
-    assert os.listdir(warehouse) == [LOCK_FILE]
+    assert set(os.listdir(warehouse)) == {LOCK_FILE, ".gitignore"}
 
 
 def test_an_empty_schema_is_dropped(catalog: Catalog) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.connect(gate=True)
         ("create table main.new (a time)", "such as `string`"),
         ("select id, x from main.t cross join unnest(a) as u(x)", "`cross join lateral explode(a) as t(x)`"),
         ("insert into main.t select id, x from main.t, explode(a) as u(x)", "`cross join lateral explode(a) as t(x)`"),
-        ("select id, explode(b) from main.t", "Check the column's name"),
+        ("select id, explode(b) from main.t", "Check the column's name; the columns are: main.t: id, a"),
         ("select iff(id > 1, 1, 2) from main.t", "write if(...) or case"),
         ("select to_varchar(id) from main.t", "write cast(x as string)"),
         ("select datediff('day', id, id) from main.t", "`datediff(day, start, end)`"),

@@ -129,6 +129,8 @@ def test_a_byte_order_mark_in_quotes_is_part_of_the_string(house: House) -> None
         ("oders", "Did you mean `main.orders`? If not, build the model that creates it."),
         ("main.Order", "Did you mean `main.orders`? If not, build the model that creates it."),
         ("payments", "Did you mean `staging.payments`? If not, build the model that creates it."),
+        ("paymnts", "Did you mean `staging.payments`? If not, build the model that creates it."),
+        ("elsewhere.payments", "Did you mean `staging.payments`? If not, build the model that creates it."),
         ("x", "Check the name, or build the model that creates it."),
     ],
 )

@@ -154,6 +154,54 @@ def test_a_run_in_progress_that_may_share_work_is_named(running: RunEntry) -> No
     assert said.startswith("Another run of this project is in progress: ")
 
 
+HERE = {"warehouse": "/wh", "schema": "main"}
+NIGHT = replace(EARLIER, running=True, command="dbt build -t night", target="night", **HERE)
+IN_DEV = replace(OWN, target="dev", **HERE)
+
+
+def of_dev(*entries: RunEntry, selected: Sequence[str] = (ORDERS,)) -> Announcement:
+    return Announcement(NEW, IN_DEV, (*entries, replace(IN_DEV, running=True)), lambda _: [ORDERS], selected)
+
+
+def test_a_run_in_progress_of_another_target_with_the_same_tables_is_named() -> None:
+    [said] = of_dev(NIGHT).warnings()
+    assert said.startswith(
+        "Another run is in progress on the same tables: `dbt build -t night` (target night), started "
+    )
+    assert "in the table twice" in said and "silt_run_id" not in said
+
+
+@pytest.mark.parametrize(
+    "running",
+    [replace(NIGHT, selected=frozenset([SLOW])), replace(NIGHT, warehouse="/other"), replace(NIGHT, running=False)],
+    ids=["other models", "another warehouse", "not in progress"],
+)
+def test_a_run_of_another_target_that_shares_no_tables_is_not_mentioned(running: RunEntry) -> None:
+    assert list(of_dev(running).warnings()) == []
+    assert len(list(of_dev(running).lines())) == 1
+
+
+def test_a_run_in_another_schema_of_the_warehouse_is_named_without_a_warning() -> None:
+    running = replace(NIGHT, schema="night")
+    assert list(of_dev(running).warnings()) == []
+    assert (
+        "Also in progress in this warehouse, in the schema night: `dbt build -t night`"
+        in list(of_dev(running).lines())[-1]
+    )
+
+
+LATER = "2026-03-01T12:30:00+00:00"
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_run_that_began_meanwhile_is_named_at_the_end_by_the_earlier_run(is_over: bool) -> None:
+    later = replace(NIGHT, started_at=LATER, running=not is_over, finished=is_over)
+    [said] = of_dev(later).overlaps()
+    assert "worked on the same tables meanwhile: `dbt build -t night` (target night)" in said
+    assert list(of_dev(replace(later, started_at=EARLIER.started_at)).overlaps()) == []
+    assert list(of_dev(later, selected=[SLOW]).overlaps()) == ([] if is_over else [said])
+
+
 def test_several_runs_in_progress_are_counted() -> None:
     others = [replace(EARLIER, invocation_id=f"I{number}", running=True) for number in range(3)]
     [said] = announced(*others)

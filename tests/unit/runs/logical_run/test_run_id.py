@@ -14,6 +14,8 @@ from dbt.adapters.silt.runs.logical_run.run_id import VARIABLES, LogicalRun, Ori
 
 KILLED = RunEntry("I1", "R1", "dbt run", "/shop", "2026-03-01T12:00:00+00:00")
 
+MADE = "c73dcb96-4599-45eb-92d9-5453e2ddea2e"
+
 
 def chosen(**fields: Any) -> LogicalRun:
     return choose_run(RunSources(**{"invocation_id": "I9", "variables": {}, **fields}))
@@ -26,6 +28,28 @@ class TestChoice:
 
     def test_the_id_of_a_retried_run_takes_precedence_over_the_profiles(self) -> None:
         assert chosen(profile_run_id="P", retried=lambda: "R1") == LogicalRun("R1", Origin.RETRY)
+
+    @pytest.mark.parametrize(
+        ("given", "run_id"),
+        [
+            (MADE[:8], MADE),
+            (MADE[:20], MADE),
+            (MADE, MADE),
+            (MADE[:7], MADE[:7]),
+            ("2026-03-01", "2026-03-01"),
+            ("2026-03-01-evening", "2026-03-01-evening"),
+            ("deadbeef", "deadbeef"),
+            ("aaaaaaaa", "aaaaaaaa"),
+        ],
+    )
+    def test_the_displayed_beginning_of_an_id_that_dbt_has_made_means_the_id(self, given: str, run_id: str) -> None:
+        known = [MADE, "2026-03-01-evening", "aaaaaaaa", f"aaaaaaaa{MADE[8:]}"]
+        assert chosen(variables={"silt_run_id": given}, known=known) == LogicalRun(run_id, Origin.VARIABLE)
+
+    def test_a_beginning_of_several_ids_is_refused(self) -> None:
+        other = f"{MADE[:-1]}0"
+        with pytest.raises(InvalidSettingError, match=f"ids of 2 runs begin with `{MADE[:8]}`.*Type more"):
+            chosen(variables={"silt_run_id": MADE[:8]}, known=[MADE, other, MADE])
 
     @pytest.mark.parametrize("unset", [None, "", "  "])
     def test_an_unset_profile_field_is_ignored(self, unset: str | None) -> None:

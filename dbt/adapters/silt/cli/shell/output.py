@@ -35,9 +35,14 @@ _WIDEST = 200
 
 @dataclass(frozen=True)
 class RowsFound:
-    """Rows of a query."""
+    """Rows of a query.
+
+    Attributes:
+        note: the line for people if there are no rows.
+    """
 
     rows: pa.Table
+    note: str = ""
 
 
 @dataclass(frozen=True)

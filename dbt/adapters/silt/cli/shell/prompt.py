@@ -242,7 +242,9 @@ def lines(result: output.Result, columns: int | None, most: int) -> Iterator[str
         columns: the width of the terminal, if any.
         most: the maximum number of rows that were computed.
     """
-    if isinstance(result, output.RowsFound):
+    if isinstance(result, output.RowsFound) and result.note and not result.rows.num_rows:
+        yield result.note
+    elif isinstance(result, output.RowsFound):
         yield from output.drawn(result.rows, columns)
         if columns is not None:
             yield output.summary(result.rows.num_rows, most)

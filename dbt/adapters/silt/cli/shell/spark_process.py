@@ -158,7 +158,7 @@ class SparkProcess:
             raise CancelledError
         if answer.get("rows"):
             with pa.ipc.open_stream(stream) as reader:
-                return RowsFound(reader.read_all())
+                return RowsFound(reader.read_all(), answer.get("note", ""))
         return Change(answer["done"], answer["outcome"])
 
     def _received(self) -> tuple[Mapping[str, Any], bytes]:

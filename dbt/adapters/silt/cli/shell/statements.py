@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dbt.adapters.silt.cli.shell.explaining import explanation
@@ -85,7 +85,7 @@ class Statements:
             self.is_in_transaction = False  # also if it fails
         found = self.spark.run(text, most, may_commit=statement is None or statement.changes_something)
         self.is_in_transaction = self.is_in_transaction or isinstance(statement, ast.Begin)
-        return RowsFound(uniform(found.rows)) if isinstance(found, RowsFound) else found
+        return replace(found, rows=uniform(found.rows)) if isinstance(found, RowsFound) else found
 
     @property
     def _begins_plain(self) -> bool:

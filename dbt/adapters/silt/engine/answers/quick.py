@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.near_names import near_names
+from dbt.adapters.silt.engine.kernel.near_names import near_names, some_of
 from dbt.adapters.silt.engine.kernel.scan import min_max
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table import collations
@@ -302,7 +302,7 @@ def is_plain(field: StructField) -> bool:
 
 def _no_column(name: str, snapshot: Snapshot) -> errors.ColumnNotFoundError:
     names = snapshot.schema.names
-    remedy = f"Check its name; the columns are: {', '.join(dict.fromkeys([*near_names(name, names), *names]))}"
+    remedy = f"Check its name; the columns are: {some_of(dict.fromkeys([*near_names(name, names), *names]))}"
     return errors.ColumnNotFoundError(f"there is no column `{name}`", remedy=remedy, table=snapshot.table)
 
 

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.name_errors import similar_relations
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, RelationNotFoundError, SiltError
+from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.near_names import near_names
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name, Statement
 
@@ -97,8 +98,11 @@ class Names:
 
     def not_found(self, name: RelationName) -> RelationNotFoundError:
         """Returns the error for a missing relation, with similar names."""
-        near = near_names(name.identifier, self._identifiers(name))
-        remedy = f"Check the name; similar names are: {', '.join(near)}" if near else None
+        near = similar_relations(self._relations(name.database), name)
+        own = f"{name.schema}."
+        remedy = f"Did you mean {listed(near)}?" if near else None
+        if near and near[0].startswith(own):
+            remedy = f"Check the name; similar names are: {', '.join(each.removeprefix(own) for each in near)}"
         return RelationNotFoundError("the table or view does not exist", table=str(name), remedy=remedy)
 
     def _full(self, name: Name) -> RelationName | None:
@@ -111,8 +115,8 @@ class Names:
             return None
         return full if is_ours else None
 
-    def _identifiers(self, name: RelationName) -> list[str]:
+    def _relations(self, database: str) -> list[RelationName]:
         try:
-            return [each.name.identifier for each in self.catalog.relations(name.database, name.schema)]
-        except SiltError:  # a missing schema has no names
+            return [each.name for each in self.catalog.all_relations(database)]
+        except SiltError:  # a missing database has no names
             return []

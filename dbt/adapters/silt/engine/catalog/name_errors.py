@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
+from dbt.adapters.silt.engine.kernel.near_names import near_names
+
+_MOST = 3
+_SIMILAR_ELSEWHERE = 0.75
+"""The least similarity of a name in another schema."""
+
+
+def similar_relations(known: Collection[RelationName], name: RelationName) -> list[str]:
+    """Returns the relations, as `schema.name`, that may be meant by a name which does not exist.
+
+    Args:
+        known: the relations of its database.
+    """
+    within = [each.identifier for each in known if each.schema == name.schema]
+    abroad = {f"{each.schema}.{each.identifier}": each.identifier for each in known if each.schema != name.schema}
+    same = sorted(full for full, identifier in abroad.items() if identifier == name.identifier)
+    alike = near_names(name.identifier, abroad.values(), similar=_SIMILAR_ELSEWHERE)
+    near = sorted(full for full, identifier in abroad.items() if identifier in alike)
+    here = [f"{name.schema}.{each}" for each in near_names(name.identifier, within)]
+    return list(dict.fromkeys([*same, *here, *near]))[:_MOST]
 
 
 def no_schema(schema: str) -> errors.SchemaNotFoundError:

@@ -23,6 +23,12 @@ def near_names(name: str, known: Iterable[str], most: int = _MOST, similar: floa
     return [by_lower[each] for each in near]
 
 
+def some_of(names: Collection[str], most: int = 30) -> str:
+    """Returns the names for a message; of more than `most` names, the first and the number of the rest."""
+    shown = ", ".join(list(names)[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Returns the name whose spelling is most similar to a name, or None if no name is similar."""
     found = near_names(name, known, 1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, Effect, TableState
+from dbt.adapters.silt.engine.kernel.printable import short_id
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Reused:
         return (str(self),)
 
     def __str__(self) -> str:
-        run = f" (run {self.run_id})" if self.run_id else ""
+        run = f" (run {short_id(self.run_id)})" if self.run_id else ""
         if self.waiting:
             return f"built within lag_tolerance as {self.table}@v{self.version}{run}: {', '.join(self.waiting)}"
         return f"unchanged since {self.table}@v{self.version}{run}"
@@ -105,7 +106,7 @@ class Cloned:
         return (str(self),)
 
     def __str__(self) -> str:
-        run = f", run {self.source.run_id}" if self.source.run_id else ""
+        run = f", run {short_id(self.source.run_id)}" if self.source.run_id else ""
         return f"unchanged since {self.source.table}@v{self.source.version} (target {self.source.target}{run})"
 
 

@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_day
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.reuse.decision import Built, Decision, LastBuild, decide
 from dbt.adapters.silt.engine.reuse.present import names_published_versions, present
@@ -37,9 +38,19 @@ class PassedTest:
     facts: BuildFacts
     run_id: str | None = None
 
+    @property
+    def short(self) -> str:
+        """The first table on which it passed, and the number of further tables."""
+        read = self._read()
+        more = f" and {len(read) - 1} more" if len(read) > 1 else ""
+        return f"passed on {read[0]}{more}" if read else "passed on the same input"
+
+    def _read(self) -> list[str]:
+        return [f"{name}@v{state.version}" for name, state in self.facts.tables.items()]
+
     def __str__(self) -> str:
-        read = [f"{name}@v{state.version}" for name, state in self.facts.tables.items()]
-        run = f" (run {self.run_id})" if self.run_id else ""
+        read = self._read()
+        run = f" (run {short_id(self.run_id)})" if self.run_id else ""
         return f"passed on {', '.join(read) or 'the same input'}{run}"
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.name_errors import similar_relations
+from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
@@ -24,13 +26,14 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import listed, split_name
 from dbt.adapters.silt.engine.kernel.log import commit_search
-from dbt.adapters.silt.engine.kernel.near_names import near_names
+from dbt.adapters.silt.engine.kernel.near_names import near_names, some_of
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.sql.ast import Query, Statement
 from dbt.adapters.silt.engine.sql.foreign_names import FUNCTIONS, NEED_A_UNIT
 from dbt.adapters.silt.engine.sql.mistakes import alias_remedy, lateral_remedy
+from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements import foreign_files
-from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.resolve import first_mistake
 
 
@@ -52,7 +55,8 @@ def mapped(namespace: Namespace, statement: Statement | None = None) -> Iterator
         with _in_own_words(namespace, statement), errors.mapped():
             yield
     except ColumnNotFoundError as error:
-        remedy = next(filter(None, (_of_column(text, error.problem) for text in _texts(statement))), None)
+        found = (_of_column(text, error.problem) for text in _texts(statement))
+        remedy = next(filter(None, found), None) or _columns(namespace, statement)
         if remedy is None or error.action != ColumnNotFoundError.remedy:
             raise
         raise ColumnNotFoundError(error.problem, remedy=remedy, table=error.table, details=error.details) from None
@@ -122,7 +126,7 @@ def own_part(part: str, text: str) -> str | None:
     return rest if len(rest) <= _LONGEST else f"{rest[:_LONGEST]}..."
 
 
-def _queries(statement: Statement) -> Iterator[str]:
+def _queries(statement: Statement | None) -> Iterator[str]:
     """Yields the queries of a statement, as it contains them."""
     if isinstance(statement, Query):
         yield statement.text
@@ -145,6 +149,20 @@ def _of_column(text: str, problem: str) -> str | None:
     return lateral_remedy(text) or (None if missing is None else alias_remedy(text, missing["name"]))
 
 
+def _columns(namespace: Namespace, statement: Statement | None) -> str | None:
+    """Returns the remedy that lists the columns of the tables which a statement reads, if these are few."""
+    known: dict[str, str] = {}
+    with contextlib.suppress(SiltError):
+        for each in {each.parts for text in _queries(statement) for each in table_references(text)}:
+            found = namespace.meaning(each)
+            if isinstance(found, WarehouseTable):
+                known[".".join(each)] = some_of(found.log.snapshot().schema.names)
+    if not known or len(known) > _MOST_TABLES:
+        return None
+    return f"Check the column's name; the columns are: {'; '.join(f'{name}: {each}' for name, each in known.items())}"
+
+
+_MOST_TABLES = 3
 _SAFE = "In Spark, functions that return null for a bad value begin with `try_`, such as `try_to_timestamp`"
 _MISSING = re.compile(r"with name `(?P<name>\w+)` cannot be resolved")
 
@@ -165,18 +183,19 @@ def _near_relations(namespace: Namespace, error: RelationNotFoundError) -> str |
     """
     missing = _NO_SCHEMA.search(error.problem)
     if missing is not None:
-        return _similar_schemas(namespace, namespace.database, missing["schema"])
+        name = (namespace.database, missing["schema"], missing["name"])
+        return _similar_schemas(namespace, namespace.database, missing["schema"]) or _meant(namespace, name)
     parts = split_name(error.table or "")
-    if error.action != RelationNotFoundError.remedy or len(parts) != len(_PARTS):
-        return None
-    database, schema, identifier = parts
+    is_known = error.action != RelationNotFoundError.remedy or len(parts) != len(_PARTS)
+    return None if is_known else _meant(namespace, parts)
+
+
+def _meant(namespace: Namespace, name: Sequence[str]) -> str | None:
     try:
-        known = [each.name for each in namespace.catalog.for_statement().all_relations(database)]
+        known = [each.name for each in namespace.catalog.for_statement().all_relations(name[0])]
+        meant = listed(similar_relations(known, RelationName(*name)))
     except SiltError:
         return None
-    near = near_names(identifier, (each.identifier for each in known if each.schema == schema))
-    elsewhere = (f"{each.schema}.{each.identifier}" for each in known if each.identifier == identifier)
-    meant = listed([*(f"{schema}.{each}" for each in near), *elsewhere][:_MOST])
     return f"Did you mean {meant}? If not, build the model that creates it" if meant else None
 
 
@@ -193,11 +212,10 @@ def _similar_schemas(namespace: Namespace, database: str, schema: str) -> str | 
     return f"Did you mean {listed(near)}? If not, create the schema first" if near else None
 
 
-_NO_SCHEMA = re.compile(r"The table or view `(?P<schema>\w+)`\.`\w+` cannot be found")
+_NO_SCHEMA = re.compile(r"The table or view `(?P<schema>\w+)`\.`(?P<name>\w+)` cannot be found")
 
 
 _PARTS = ("database", "schema", "identifier")
-_MOST = 3
 _SIMILAR = 0.75
 """The least similarity of a function: Spark has hundreds, of which a few resemble any short name."""
 

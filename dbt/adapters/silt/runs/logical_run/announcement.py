@@ -47,7 +47,8 @@ class Announcement:
         unfinished = self._unfinished()
         if unfinished is not None:
             yield self._of_unfinished(unfinished)
-        running = [each for each in self._of_target() if each.running and self._meets(each)]
+        met = [each for each in self._others() if each.running and self._meets(each)]
+        running = [each for each in met if each.shares_tables(self.own)]
         if running:
             yield self._of_running(running)
 
@@ -62,6 +63,20 @@ class Announcement:
         unused = self.run.origin is Origin.RETRY and self.profile_run_id not in (None, "", self.run.run_id)
         note = f"; the profile's run_id {self.profile_run_id} is not used" if unused else ""
         yield f"Run id {self.run.run_id} ({self.run.origin.value}{note})"
+        for each in self._others():
+            if each.running and each.is_in_warehouse_of(self.own) and not each.shares_tables(self.own):
+                yield f"Also in progress in this warehouse, in the schema {each.schema}: {_described(each, self.own)}"
+
+    def overlaps(self) -> Iterator[str]:
+        """Names, at the end of the command, the runs that began meanwhile and concern the same tables.
+
+        Raises:
+            StorageError: if the project's journal cannot be read.
+        """
+        for each in self._others():
+            began_later = each.started >= self.own.started and each.shares_tables(self.own)
+            if began_later and (self._meets(each) if each.running else self._in_both(each)):
+                yield f"Another run has worked on the same tables meanwhile: {_described(each, self.own)}"
 
     def _others(self) -> list[RunEntry]:
         return [each for each in self.entries if each.invocation_id != self.own.invocation_id]
@@ -114,7 +129,9 @@ class Announcement:
     def _of_running(self, running: Sequence[RunEntry]) -> str:
         newest = max(running, key=lambda each: each.started)
         more = f", and {len(running) - 1} more" if len(running) > 1 else ""
-        other = f"`{newest.command}`, started at {newest.started_at} (process {newest.process} of {newest.host}){more}"
+        other = f"{_described(newest, self.own)}{more}"
+        if newest.target != self.own.target:
+            return f"Another run is in progress on the same tables: {other}; {_AGAIN}"
         if newest.run_id == self.run.run_id:
             once = "Each write is done by one of them only"
             return f"Another run of this project is in progress with the same run id: {other}. {once}"
@@ -122,6 +139,11 @@ class Announcement:
             f"Another run of this project is in progress: {other}; {_AGAIN}. If the two should be one run, stop this "
             f"one and type `{newest.continuing_command(self.own.directory)}`: each skips what the other has committed"
         )
+
+
+def _described(run: RunEntry, own: RunEntry) -> str:
+    target = f" (target {run.target})" if run.target != own.target else ""
+    return f"`{run.command}`{target}, started at {run.started_at} (process {run.process} of {run.host})"
 
 
 def _how(last: RunEntry) -> str:

@@ -25,7 +25,8 @@ from dbt.adapters.silt.dbt_seams import interruption
 from dbt.adapters.silt.dbt_seams.dbt_command import RETRY, CommandEnd, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.records.run_registry import HIDDEN, RunEntry, RunRegistry, variables_text
+from dbt.adapters.silt.records.locations import locations
+from dbt.adapters.silt.records.run_registry import HIDDEN, RUN_ID_VARIABLE, RunEntry, RunRegistry, variables_text
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run.announcement import Announcement
 from dbt.adapters.silt.runs.logical_run.recorded_end import CommittedNodes, RecordedEnd, last_failures, with_upstream
@@ -308,6 +309,7 @@ class Invocation:
         if entered is None and end.end.finished and self._flag("which") == "test":
             entered = self._enter_test()
         if entered is not None:
+            self._name_overlaps(entered)
             retried = None if self._retry is None else self._retry.previous.unfinished
             end.record(entered, selected_resources.SELECTED_RESOURCES if retried is None else retried)
             if not self.is_new_run:
@@ -315,6 +317,17 @@ class Invocation:
         elif end.end.problem is not None and self.writes and not self.is_operation:
             with contextlib.suppress(SiltError):  # this error ends the command anyway
                 end.record_failure_to_begin(self._entry(self.run.run_id))
+
+    def _name_overlaps(self, entered: str) -> None:
+        """Logs the runs that began while this command ran on the same tables."""
+        try:
+            own = self._registry.find(entered)
+            if own is not None and own.running and own.builds:
+                self._committed = CommittedNodes(self.target_path)  # with the commits since the start
+                for line in self._announcement(own).overlaps():
+                    logger.info(line)
+        except SiltError as error:
+            logger.debug(f"The runs that overlapped with this run are not named: {error}")
 
     @property
     def _spark_mark(self) -> Path:
@@ -367,7 +380,8 @@ class Invocation:
         elif self.writes:
             rule = ResumeRule.of(credentials.resume, self._typed.by_a_person)
             unfinished = resumable(self._relevant_commands(), self._entry(""), rule)
-        return RunSources(self.id, self.variables, retried, credentials.run_id, unfinished)
+        known = [each.run_id for each in self._registry.entries()] if RUN_ID_VARIABLE in self.variables else ()
+        return RunSources(self.id, self.variables, retried, credentials.run_id, unfinished, known)
 
     def _begun(self) -> tuple[RunEntry, ...]:
         """Returns the project's commands that reached their nodes: no other can be continued, repeated or warned of."""
@@ -413,9 +427,20 @@ class Invocation:
             started_at=get_invocation_started_at().replace(tzinfo=timezone.utc).isoformat(),
             variables=variables_text(self.variables),
             target=str(getattr(self._config, "target_name", "")),
+            warehouse=self._warehouse,
+            schema=str(self._config.credentials.schema or ""),
             publication=HIDDEN if self._is_hidden else "",
             selected=frozenset(selected_resources.SELECTED_RESOURCES if self.operation is None else [self.operation]),
         )
+
+    @property
+    def _warehouse(self) -> str:
+        """The location of the profile's warehouse; empty if it is invalid, which the first statement reports."""
+        given = self._config.credentials
+        try:
+            return locations(given.database, given.warehouse, given.databases, self.project_root)[given.database]
+        except SiltError:
+            return ""
 
     def _find_retry(self) -> Retry | None:
         """Returns this command's retry, checked unless the user has chosen the results to repeat."""

@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import (
     RESULTS_FILE,
@@ -143,7 +144,7 @@ class RunPublication:
         runs = catalog.run_branches(self._database)
         published = runs.waiting(run)
         if published is not None:
-            logger.info(f"The run {run.run_id} was published; its statements after that follow")
+            logger.info(f"The run {short_id(run.run_id)} was published; its statements after that follow")
             runs.run_later(published, self._carry_out)
         self._run, self.branch = runs.open(run, self._own.enter)
         self.later = runs.later(self._run)
@@ -386,13 +387,13 @@ class RunPublication:
             )
             return None
         else:
-            logger.error(f"Not published: another process has {how} the run {self._run.run_id}")
+            logger.error(f"Not published: another process has {how} the run {short_id(self._run.run_id)}")
         return error
 
     def _run_later(self) -> Exception | None:
         """Runs the statements that were left to the time after the publication; returns the error of one that fails."""
         assert self._run is not None
-        run_id = self._run.run_id
+        run_id = short_id(self._run.run_id)
         try:
             if self.later is not None:
                 self.later.read_others()
@@ -427,7 +428,8 @@ class RunPublication:
         """Drops the changes after a conflict, which a continued run would only meet again."""
         assert self._run is not None and self.branch is not None
         logger.error(
-            f"Not published: no change of the run {self._run.run_id} is visible, and it is dropped: {conflict}"
+            f"Not published: no change of the run {short_id(self._run.run_id)} is visible, "
+            f"and it is dropped: {conflict}"
         )
         try:
             self._catalog().run_branches(self._database).drop(self._run, self.branch)
@@ -437,7 +439,7 @@ class RunPublication:
     def _hold_for(self, standing: Standing) -> None:
         """Holds the run for failures and unfinished commands; leaves it to the commands that still work."""
         assert self._run is not None
-        run_id = self._run.run_id
+        run_id = short_id(self._run.run_id)
         if standing.has_failed:
             self._hold(standing.reason, lines=standing.lines(self._invocation.id))
             return
@@ -447,13 +449,13 @@ class RunPublication:
 
     def _wait_for_request(self) -> None:
         assert self._run is not None
-        run_id = self._run.run_id
+        run_id = short_id(self._run.run_id)
         logger.info(f"Held: nothing has failed, and no change of the run {run_id} is visible until its last task types")
         logger.info(f"  silt publish {run_id} --if-passed")
 
     def _hold(self, reason: str, failure: SiltError | None = None, lines: Sequence[str] = ()) -> None:
         assert self._run is not None
-        run_id = self._run.run_id
+        run_id = short_id(self._run.run_id)
         try:
             self._catalog().run_branches(self._database).hold(self._run, reason)
         except SiltError as error:

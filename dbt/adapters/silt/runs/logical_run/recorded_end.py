@@ -17,6 +17,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.silt.dbt_seams import interruption
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd, retry_line
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.command_result import (
     RESULTS_FILE,
     CommandResult,
@@ -261,8 +262,8 @@ def _next_step(
     if not left:
         return None
     return (
-        f"A test failed on {', '.join(left)}, which run {build.run_id} had built before this command. Correct the "
-        f"source or the code, then type `{build.continuing_command(directory)}`: nodes that "
+        f"A test failed on {', '.join(left)}, which run {short_id(build.run_id)} had built before this command. "
+        f"Correct the source or the code, then type `{build.continuing_command(directory)}`: nodes that "
         "changed since are built again. A new run id builds everything again"
     )
 
@@ -290,10 +291,11 @@ def with_upstream(failed: Iterable[str], parents: Callable[[str], Iterable[str]]
 
 
 def _undo(nodes: Sequence[str], build: RunEntry, directory: str) -> str:
+    run_id = short_id(build.run_id)
     return (
-        f"Run {build.run_id} has built {', '.join(nodes)}, whose write cannot be repeated, and the code or the inputs "
-        f"have changed since. Undo the run with `silt rollback {shlex.quote(build.run_id)}` (with `--drop-created` if "
-        f"the run created the table), then type `{build.continuing_command(directory)}`"
+        f"Run {run_id} has built {', '.join(nodes)}, whose write cannot be repeated, and the code or the inputs have "
+        f"changed since. Undo the run with `silt rollback {shlex.quote(run_id)}` (with `--drop-created` if the run "
+        f"created the table), then type `{build.continuing_command(directory)}`"
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.sql.tokens import identifiers
 from dbt.adapters.silt.records.command_result import RESULTS_FILE
 from dbt.adapters.silt.records.commit_facts import find_run_id
@@ -125,7 +126,9 @@ class Retry:
             # A killed retry of the same results has left them unchanged.
             if self.previous.invocation_id != entry.repeats and self.own.invocation_id != entry.invocation_id:
                 self._refuse(
-                    entry, results, f"but run {entry.run_id}, started later at {entry.started_at}, {entry.ending}"
+                    entry,
+                    results,
+                    f"but run {short_id(entry.run_id)}, started later at {entry.started_at}, {entry.ending}",
                 )
 
     def run_id(self, entries: Sequence[RunEntry], of_commits: Callable[[PreviousResults], str | None]) -> str:
@@ -156,7 +159,7 @@ class Retry:
 
     def _refuse(self, entry: RunEntry, results: str, why: str) -> NoReturn:
         if entry.running:
-            why = f"but run {entry.run_id} {entry.ending}"
+            why = f"but run {short_id(entry.run_id)} {entry.ending}"
         otherwise = f"add `--state {shlex.quote(results)}` to repeat it by these results anyway"
         raise InvalidSettingError(
             f"`dbt retry` would repeat run {self.previous.invocation_id}, {why}",

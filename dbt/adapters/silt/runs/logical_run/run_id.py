@@ -2,7 +2,8 @@
 
 The id is the first of these that exists:
 
-1. the variable `silt_run_id` (`--vars`), which dbt records and `dbt retry` repeats by itself;
+1. the variable `silt_run_id` (`--vars`), which dbt records and `dbt retry` repeats by itself; it may be the beginning
+   of the id of a run of the project;
 2. for `dbt retry`, the id of the run that is retried (see `retry`);
 3. the profile's field `run_id`;
 4. the id of the last run of the same command, if it did not finish and is to be continued (see `resume`);
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.printable import SHORT_ID, is_made_by_dbt
 from dbt.adapters.silt.records.run_registry import RUN_ID_VARIABLE, RunEntry
 from dbt.adapters.silt.runs.logical_run import publish_mode
 
@@ -58,6 +60,7 @@ class RunSources:
         retried: for `dbt retry`, finds the id of the run that is retried; None for any other command.
         profile_run_id: the profile's `run_id`.
         unfinished: the run that this command continues.
+        known: the ids of the project's runs, of which the variable may be the beginning.
     """
 
     invocation_id: str
@@ -65,6 +68,7 @@ class RunSources:
     retried: Callable[[], str] | None = None
     profile_run_id: str | None = None
     unfinished: RunEntry | None = None
+    known: Sequence[str] = ()
 
 
 def choose_run(sources: RunSources) -> LogicalRun:
@@ -77,7 +81,7 @@ def choose_run(sources: RunSources) -> LogicalRun:
     _check_names(sources.variables)
     variable = run_id_text(sources.variables.get(RUN_ID_VARIABLE), f"the variable `{RUN_ID_VARIABLE}`")
     if variable:
-        return LogicalRun(variable, Origin.VARIABLE)
+        return LogicalRun(_whole(variable, sources.known), Origin.VARIABLE)
     if sources.retried is not None:
         return LogicalRun(sources.retried(), Origin.RETRY)
     profile = run_id_text(sources.profile_run_id, "the profile's `run_id`")
@@ -86,6 +90,24 @@ def choose_run(sources: RunSources) -> LogicalRun:
     if sources.unfinished:
         return LogicalRun(sources.unfinished.run_id, Origin.RESUME, sources.unfinished)
     return LogicalRun(sources.invocation_id, Origin.INVOCATION)
+
+
+def _whole(given: str, known: Sequence[str]) -> str:
+    """Returns the id that dbt has made of which the user has copied the displayed beginning, or else the given id.
+
+    The beginning of an id that a person has chosen is another id: "2026-03-01" does not mean "2026-03-01-evening".
+
+    Raises:
+        InvalidSettingError: if several ids begin like this.
+    """
+    if given in known or len(given) < SHORT_ID:
+        return given
+    found = sorted({each for each in known if each.startswith(given) and is_made_by_dbt(each)})
+    if len(found) > 1:
+        raise InvalidSettingError(
+            f"the ids of {len(found)} runs begin with `{given}`: {', '.join(found)}", remedy="Type more of the id"
+        )
+    return found[0] if found else given
 
 
 def _check_names(variables: Iterable[str]) -> None:

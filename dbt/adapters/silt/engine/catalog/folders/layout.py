@@ -28,6 +28,7 @@ _logger = logging.getLogger(__name__)
 
 _SCHEMA_MARKER = "_schema.json"
 _TRASH_PREFIX = ".dropped-"
+_OF_GIT = ".gitignore"
 
 
 def table_folder(name: RelationName) -> str:
@@ -50,7 +51,7 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
     """
     try:
         _check_above(store)
-        store.make_folder("")
+        _make_root(store)
         with exclusive(store, "", clock):
             store.make_folder(schema)
             return store.put_if_absent(f"{schema}/{_SCHEMA_MARKER}", serialize_schema(clock.now_ms()))
@@ -58,6 +59,17 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
         raise _not_made(store, schema, _obstacle(store, schema)) from error
     except StorageError as error:
         raise _not_made(store, schema, error) from error
+
+
+def _make_root(store: Store) -> None:
+    """Creates the root, if it does not exist, with a file by which git ignores it: the tables of a project are no
+    source. An existing folder belongs to the user.
+    """
+    root = store.local_path("")
+    is_new = root is not None and not os.path.lexists(root)
+    store.make_folder("")
+    if is_new:
+        store.put_if_absent(_OF_GIT, b"*\n")
 
 
 def _obstacle(store: Store, schema: str) -> StorageError:

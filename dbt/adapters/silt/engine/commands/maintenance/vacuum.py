@@ -82,11 +82,13 @@ class Vacuumed:
     Args:
         outcome: the outcome; None for a dry run.
         garbage: the files and folders that were, or in a dry run would be, deleted.
+        cutoff_ms: files that were needed after this time are kept, in milliseconds since 1970-01-01 UTC.
         folders_deleted: the number of deleted empty folders.
     """
 
     outcome: Outcome | None
     garbage: Garbage
+    cutoff_ms: int
     folders_deleted: int = 0
 
 
@@ -118,7 +120,7 @@ def vacuum(
     run = _Run(log, retention, settings)
     garbage = _garbage(run, snapshot, cutoff_ms, lite)
     if dry_run:
-        return Vacuumed(None, garbage)
+        return Vacuumed(None, garbage, cutoff_ms)
     started = _start_with_room(run, garbage, cutoff_ms)
     if started.version != snapshot.version + 1:
         garbage = _still_garbage(run, garbage, cutoff_ms)
@@ -129,7 +131,9 @@ def vacuum(
         raise failure
     rules.remember(log, cutoff_ms)
     ended = _end(run, _COMPLETED, {"numDeletedFiles": deleted, "numVacuumedDirectories": garbage.folders_seen})
-    return Vacuumed(Outcome(OPERATION, log.name, ended.version, attempts=ended.attempts), garbage, len(folders))
+    return Vacuumed(
+        Outcome(OPERATION, log.name, ended.version, attempts=ended.attempts), garbage, cutoff_ms, len(folders)
+    )
 
 
 def _garbage(run: _Run, snapshot: Snapshot, cutoff_ms: int, lite: bool) -> Garbage:

@@ -58,7 +58,7 @@ def _optimize(context: Context, statement: ast.Optimize) -> Result:
         target = Target(log.name, log, log.snapshot())
         optimized = optimize_command.optimize(context.spark, target, layout, context.settings)
         answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
-        return Result(answer.dataframe, optimized.outcome)
+        return Result(answer.dataframe, optimized.outcome, note=_of_optimize(optimized))
 
     return run_on_table(context, statement, Verb(optimize_command.OPERATION, refuse), run)
 
@@ -76,7 +76,8 @@ def _vacuum(context: Context, statement: ast.Vacuum) -> Result:
         if vacuumed.outcome is None:
             return _to_delete(context, log, vacuumed)
         row = (log.store.root, len(vacuumed.garbage.files), vacuumed.garbage.size, vacuumed.folders_deleted)
-        return Result(context.rows([row], _DELETED).dataframe, vacuumed.outcome)
+        note = f"{log.name}: {_files(row[1], row[2])} deleted, which no version since {_since(vacuumed)} needs"
+        return Result(context.rows([row], _DELETED).dataframe, vacuumed.outcome, note=note)
 
     operation = None if statement.dry_run else vacuum_command.OPERATION
     return run_on_table(context, statement, Verb(operation, refuse=retention), run)
@@ -131,7 +132,27 @@ def _to_delete(context: Context, log: DeltaLog, vacuumed: Vacuumed) -> Result:
         )
         for file in vacuumed.garbage.files
     ]
-    return context.rows(rows, _TO_DELETE)
+    note = "" if rows else f"{log.name}: nothing to delete before {_since(vacuumed)}"
+    return replace(context.rows(rows, _TO_DELETE), note=note)
+
+
+def _of_optimize(optimized: Optimized) -> str:
+    """Returns the effect of an OPTIMIZE as a line."""
+    table, removed, added = optimized.outcome.table, optimized.removed, optimized.added
+    if not removed.of_files:
+        return f"{table}: nothing to merge, {optimized.considered:,} files are kept as they are"
+    return (
+        f"{table}@v{optimized.outcome.version}: {_files(len(removed.of_files), removed.total)} written again as "
+        f"{_files(len(added.of_files), added.total)}"
+    )
+
+
+def _files(number: int, size: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'} ({size:,} bytes)"
+
+
+def _since(vacuumed: Vacuumed) -> str:
+    return utc_text(vacuumed.cutoff_ms)
 
 
 def _milliseconds(statement: ast.Vacuum, table: str) -> int | None:

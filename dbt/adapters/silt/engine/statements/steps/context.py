@@ -31,11 +31,13 @@ class Result:
 
     Attributes:
         facts: the facts that determine a query's rows, if they were requested.
+        note: the rows of a maintenance statement as a line for people; empty if people read the rows.
     """
 
     dataframe: DataFrame | None = None
     outcome: Outcome | None = None
     facts: BuildFacts | None = None
+    note: str = ""
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """Returns the rows to read, or, for a change, a single row that summarises it."""
