@@ -6,7 +6,6 @@ operation that changes no rows (a change of properties, a clone, OPTIMIZE) has n
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,6 +40,11 @@ _DOUBLED: Final = 6
 LONGEST: Final = 16 << 20
 """The maximum length of a line with a `commitInfo`, in bytes; it may contain a long condition and many names."""
 
+MOST_OF_A_COMMIT: Final = 1 << 30
+"""The maximum size of a commit, in bytes."""
+_TOGETHER: Final = 64 << 20
+"""The maximum size of the commits of a table that are read at the same time, in bytes, if they are several."""
+
 # The output rows of these operations are not new rows, or have further metrics.
 _REWRITING: Final = frozenset(("MERGE", "UPDATE", "DELETE", "OPTIMIZE"))
 _MOST_DIGITS: Final = 19
@@ -61,6 +65,8 @@ class CommitFile:
         """
         if not self.data.strip():
             raise corrupt_commit(self.version, "it is empty", table)
+        if len(self.data) > LONGEST and b"\0" in self.data:  # a hole in a sparse file
+            raise corrupt_commit(self.version, "it contains zero bytes", table)
         try:
             actions = tuple(parse(self.data))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -117,11 +123,40 @@ def read_commits(store: Store, first: int, statuses: Sequence[FileStatus], table
         yield from (read_commit(store, version, table, file) for version, file in zip(versions, statuses, strict=True))
         return
     with ThreadPoolExecutor(readers) as pool:
-        yield from pool.map(functools.partial(_read_in, store, table), versions, statuses)
+        for group in _of_limited_size(zip(versions, statuses, strict=True)):
+            yield from pool.map(lambda each: read_commit(store, each[0], table, each[1]), group)
 
 
-def _read_in(store: Store, table: str, version: int, status: FileStatus) -> CommitFile:
-    return read_commit(store, version, table, status)
+def _of_limited_size(files: Iterable[tuple[int, FileStatus]]) -> Iterator[list[tuple[int, FileStatus]]]:
+    """Yields the files in groups that are read together; a large file is a group of its own."""
+    group: list[tuple[int, FileStatus]] = []
+    for each in files:
+        if group and sum(file.size for _, file in (*group, each)) > _TOGETHER:
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
+
+
+def check_commit(store: Store, version: int, table: str, file: FileStatus) -> None:
+    """Checks, before a large commit is read, that it has a possible size and begins as a commit: it may be sparse.
+
+    Raises:
+        CorruptLogError: if it is not a commit.
+        MissingLogVersionError: if the file is missing.
+        StorageError: if the file cannot be read.
+    """
+    if file.size > MOST_OF_A_COMMIT:
+        raise corrupt_commit(version, f"it has {file.size} bytes, but a commit has at most {MOST_OF_A_COMMIT}", table)
+    if file.size <= LONGEST:
+        return
+    try:
+        start, end = store.read_ranges(file.path, [(0, _PIECE), (file.size - _PIECE, file.size)])
+    except ObjectMissing as error:
+        raise missing_version(version, table) from error
+    if not (start.lstrip().startswith(b"{") and end.rstrip().endswith(b"}")):
+        raise corrupt_commit(version, f"it has {file.size} bytes and does not begin and end with an action", table)
 
 
 def read_commit(store: Store, version: int, table: str, status: FileStatus | None = None) -> CommitFile:
@@ -132,8 +167,12 @@ def read_commit(store: Store, version: int, table: str, status: FileStatus | Non
 
     Raises:
         MissingLogVersionError: if the file is missing.
+        CorruptLogError: if it has an impossible size.
         StorageError: if the file cannot be read, or only in part.
     """
+    status = store.status(commit_path(version)) if status is None else status
+    if status is not None:
+        check_commit(store, version, table, status)
     try:
         return CommitFile(version, read_whole(store, commit_path(version), status))
     except ObjectMissing as error:
@@ -170,6 +209,9 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
 def _fetched(store: Store, version: int, table: str) -> Found | None:
     """Reads a commit and its file's status, if the commit exists."""
     try:
+        status = store.status(commit_path(version)) if store.is_local else None
+        if status is not None:
+            check_commit(store, version, table, status)
         found = store.fetch(commit_path(version))
     except ObjectMissing as error:
         raise missing_version(version, table) from error
@@ -192,10 +234,9 @@ def read_info(store: Store, version: int, file: FileStatus, table: str) -> Commi
         CorruptLogError: if the `commitInfo` cannot be read or its line is longer than `LONGEST`.
         StorageError: if the storage failed.
     """
+    check_commit(store, version, table, file)
     try:
-        infos = _infos([_first_line(store, file)])
-        if not infos:
-            infos = _infos(line for line in store.read(file.path).split(b"\n") if b'"commitInfo"' in line)
+        infos = _infos(itertools.islice(_lines(store, file), 1)) or _infos(_lines(store, file))
     except ObjectMissing as error:
         raise missing_version(version, table) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -206,24 +247,38 @@ def read_info(store: Store, version: int, file: FileStatus, table: str) -> Commi
 def _infos(lines: Iterable[bytes]) -> list[CommitInfo]:
     found = []
     for line in lines:
-        if len(line) > LONGEST:
+        if b'"commitInfo"' in line[:_PIECE] and len(line) > LONGEST:
             raise ValueError(f"its commitInfo has more than {LONGEST} bytes")
-        found += [action for action in parse(line) if isinstance(action, CommitInfo)]
+        if b'"commitInfo"' in line:
+            found += [action for action in parse(line) if isinstance(action, CommitInfo)]
     return found
 
 
-def _first_line(store: Store, file: FileStatus) -> bytes:
-    """Reads the first line; of a line over `LONGEST`, returns its start if it is a `commitInfo`, or else nothing."""
+def _lines(store: Store, file: FileStatus) -> Iterator[bytes]:
+    """Yields the lines of a file without those over `LONGEST`; ends with the start of such a `commitInfo`."""
     if file.size <= _PIECE:
-        return store.read(file.path).partition(b"\n")[0]
-    pieces: list[bytes] = []
+        yield from store.read(file.path).split(b"\n")
+        return
     with store.open_input(file.path) as source:
-        while not (pieces and b"\n" in pieces[-1]) and (piece := source.read(_PIECE << min(len(pieces), _DOUBLED))):
-            pieces.append(piece)
-            if sum(map(len, pieces)) > LONGEST:
+        line, doubled = bytearray(), 0
+        while piece := source.read(_PIECE << doubled):
+            doubled = min(doubled + 1, _DOUBLED)
+            if b"\0" in piece:
+                raise ValueError("it contains zero bytes")
+            for number, part in enumerate(piece.split(b"\n")):
+                if number:
+                    yield from _kept(line)
+                    line = bytearray()
+                if len(line) <= LONGEST:
+                    line += part
+            if len(line) > LONGEST and b'"commitInfo"' in line[:_PIECE]:
                 break
-    line = b"".join(pieces).partition(b"\n")[0]
-    return line if len(line) <= LONGEST or b'"commitInfo"' in line[:_PIECE] else b""
+        yield from _kept(line)
+
+
+def _kept(line: bytearray) -> Iterator[bytes]:
+    if len(line) <= LONGEST or b'"commitInfo"' in line[:_PIECE]:
+        yield bytes(line)
 
 
 @dataclass(frozen=True)

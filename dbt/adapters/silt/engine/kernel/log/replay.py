@@ -7,8 +7,11 @@ the columns, and files that they added are appended.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
@@ -22,7 +25,13 @@ from dbt.adapters.silt.engine.kernel.log.checkpoint_read import (
     read_header,
     read_tombstones,
 )
-from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, corrupt_commit, read_commit, read_commits
+from dbt.adapters.silt.engine.kernel.log.commit_file import (
+    MOST_OF_A_COMMIT,
+    CommitFile,
+    corrupt_commit,
+    read_commit,
+    read_commits,
+)
 from dbt.adapters.silt.engine.kernel.log.compaction import read_compaction
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogSegment
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -40,6 +49,10 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.features import check_readable
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.table.storable_schema import repeated_names
+
+_LARGE: Final = 64 << 20
+"""The size in bytes from which on the commits of several tables are read one after the other, for their memory."""
+_large_replays = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,21 @@ def replay(store: Store, segment: LogSegment, table: str) -> TableState:
         MissingLogVersionError: if a commit disappeared after the listing.
         StorageError: if a file cannot be read.
     """
+    sizes = [file.size for file in segment.commits]
+    size = sum(sizes)
+    if max(sizes, default=0) <= MOST_OF_A_COMMIT and size > MOST_OF_A_COMMIT * 2:
+        versions = f"the commits from version {segment.first_commit} to {segment.version}"
+        raise CorruptLogError(
+            f"{versions} have {size} bytes, but at most {MOST_OF_A_COMMIT * 2} can be read",
+            remedy="Read an earlier version, or write a checkpoint with another engine",
+            table=table,
+            version=segment.version,
+        )
+    with _large_replays if size > _LARGE else contextlib.nullcontext():
+        return _replayed(store, segment, table)
+
+
+def _replayed(store: Store, segment: LogSegment, table: str) -> TableState:
     checkpoint = segment.checkpoint
     if checkpoint is None:
         return advance(None, _read_commits(store, segment, None, table), table)
