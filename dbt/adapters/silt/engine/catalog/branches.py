@@ -41,6 +41,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     VersionNotFoundError,
 )
+from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on, new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import (
@@ -146,7 +147,7 @@ class Branch:
         """
         key = _key(change)
         path = f"{self._folder}/{file_name(repr(key))}{_NAME}"
-        body = json.dumps(serialize_change(change), ensure_ascii=False).encode()
+        body = json.dumps({"format": FORMAT, **serialize_change(change)}, ensure_ascii=False).encode()
         with self._lock:
             self._register.store.make_folder(self._folder)
             self._register.store.put(path, body)
@@ -174,7 +175,7 @@ class Branch:
         Raises:
             StorageError: if the storage failed; the schema is not dropped.
         """
-        body = json.dumps({"schema": schema, "cascade": cascade}).encode()
+        body = json.dumps({"format": FORMAT, "schema": schema, "cascade": cascade}).encode()
         with self._lock:
             self._register.store.make_folder(self._folder)
             self._register.store.put(self._schema_path(schema), body)

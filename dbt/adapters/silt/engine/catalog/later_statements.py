@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER, documents, parsed
 from dbt.adapters.silt.engine.catalog.documents import file_name
-from dbt.adapters.silt.engine.kernel.publication.documents import FORMAT
+from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 SUFFIX: Final = ".later.json"

@@ -101,7 +101,9 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
 
 def announce_end(log: DeltaLog) -> None:
     """Writes the marker that makes `is_dropped` look at the log."""
-    log.store.put(_DROP_MARKER, json.dumps({"readable": readable(log) is not None}).encode())
+    log.store.put(
+        _DROP_MARKER, json.dumps({"format": foreign_json.FORMAT, "readable": readable(log) is not None}).encode()
+    )
 
 
 def is_dropped(log: DeltaLog) -> bool:

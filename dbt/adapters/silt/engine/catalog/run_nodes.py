@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER, parsed
+from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
 NODES: Final = "run.nodes.json"
@@ -68,7 +69,7 @@ def write_nodes(store: Store, branch_id: str, nodes: RunNodes) -> None:
         StorageError: if the storage failed; the nodes are as they were before.
     """
     store.make_folder(f"{FOLDER}/{branch_id}")
-    body = {"definitions": dict(nodes.definitions), "again": sorted(nodes.again)}
+    body = {"format": FORMAT, "definitions": dict(nodes.definitions), "again": sorted(nodes.again)}
     store.put(_path(branch_id), json.dumps(body, ensure_ascii=False).encode())
 
 

@@ -9,12 +9,14 @@ content stays true whatever happens later: if it is lost, or another process rep
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.kernel import foreign_json
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_day
 from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
@@ -69,11 +71,12 @@ class PassedTests:
         """
         try:
             body = foreign_json.loads(self._store.read(_path(owner), DOCUMENT_BYTES))
+            foreign_json.check_format(body, _path(owner))
             facts = BuildFacts.of_fields(body)
             run_id = body.get(_RUN)
         except ObjectMissing:
             return None
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, UnsupportedFeatureError):
             return None
         if facts is None or facts.owner != owner:
             return None
@@ -91,24 +94,24 @@ class PassedTests:
         facts = passed.facts
         if facts.unknown or None in facts.files.values() or not names_published_versions(self.catalog, facts):
             return False
-        body = facts.commit_info()
+        body = {"format": foreign_json.FORMAT, **facts.commit_info()}
         if passed.run_id is not None:
             body[_RUN] = passed.run_id
         self._store.make_folder(_FOLDER)
         self._store.put(_path(facts.owner), json.dumps(body, ensure_ascii=False).encode())
         return True
 
-    def decide(self, build: Build, passed: PassedTest | None, code: str) -> Decision:
+    def decide(self, build: Build, passed: PassedTest | None, code: str, declared: Container[str] = ()) -> Decision:
         """Decides whether a test must run, by the present states of the inputs of its last execution that passed.
 
         Args:
             build: the test, as a build that writes no table.
-            code: as for `decide_now`.
+            code, declared: as for `decide_now`.
         """
         if passed is None:
             return Built(("it has not passed before",))
         last = LastBuild(_OWN, 0, passed.facts, passed.run_id, changed_data=False)
-        now = present(self.catalog, passed.facts, _OWN, code)
+        now = present(self.catalog, passed.facts, _OWN, code, declared=declared)
         return decide(build, last, replace(now, day=local_day(passed.facts.zone, build.at_ms)))
 
     @property

@@ -81,16 +81,23 @@ class Marker:
 
     @classmethod
     def read(cls, data: bytes) -> Marker:
-        """Parses a marker; returns an empty marker if the data is not valid."""
+        """Parses a marker; returns an empty marker if the data is not valid.
+
+        Raises:
+            UnsupportedFeatureError: if a later version of this package has written it.
+        """
         try:
             given = foreign_json.loads(data)
+            foreign_json.check_format(given, "the marker of the folder")
             return cls(str(given["node"]), frozenset(map(str, given["files"])), given.get("pattern"))
         except (ValueError, KeyError, TypeError):
             return cls()
 
     def data(self) -> bytes:
         known = {"pattern": self.pattern} if self.pattern else {}
-        return json.dumps({"node": self.node, **known, "files": sorted(self.files)}).encode()
+        return json.dumps(
+            {"format": foreign_json.FORMAT, "node": self.node, **known, "files": sorted(self.files)}
+        ).encode()
 
     def check(self, target: ExternalTarget, found: Iterable[str]) -> None:
         """Checks that all files of the folder belong to the model.

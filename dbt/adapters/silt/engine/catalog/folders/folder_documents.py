@@ -25,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
     UnsupportedFeatureError,
 )
+from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
@@ -127,7 +128,7 @@ class FolderDocuments:
     def put_next(self, name: RelationName, suffix: str, found: NextMeaning) -> None:
         """Notes the change of a name."""
         change = documents.serialize_change(found.change)
-        body = {"format": documents.FORMAT, **change, "publication": str(found.publication)}
+        body = {"format": FORMAT, **change, "publication": str(found.publication)}
         self.store.put(_next_path(name, suffix), json.dumps(body, ensure_ascii=False).encode())
 
     def delete_next(self, name: RelationName, suffix: str) -> None:

@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.catalog.run_commands.commands import (
 )
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.process_locks import ProcessLock
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 
@@ -184,7 +185,9 @@ class CommandDocuments:
         over = self._over
         while not over.wait(_EACH):
             try:
-                self._store.put(self._path(self.own.id, SIGN), json.dumps({"at": self._clock.now_ms()}).encode())
+                self._store.put(
+                    self._path(self.own.id, SIGN), json.dumps({"format": FORMAT, "at": self._clock.now_ms()}).encode()
+                )
             except errors.SiltError as error:
                 _logger.debug("no sign of life could be written: %s", error)
 

@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
     NotWrittenError,
     StorageError,
-    UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table import json_fields
@@ -29,8 +28,6 @@ from dbt.adapters.silt.engine.kernel.table import json_fields
 T = TypeVar("T")
 
 FOLDER: Final = "_publications"
-FORMAT: Final = 1
-"""The format of the documents of publications and branches."""
 NEW: Final = -1
 """The base of a table that a publication creates."""
 
@@ -203,7 +200,7 @@ class Documents:
         """
         self.store.make_folder(FOLDER)
         names = [serialize_change(each) for each in begun.names]
-        body = {"format": FORMAT, **asdict(begun), "publication": str(begun.publication), "names": names}
+        body = {"format": foreign_json.FORMAT, **asdict(begun), "publication": str(begun.publication), "names": names}
         if self.store.put_if_absent(_begun_path(begun.publication), _text(body)) is PutResult.EXISTS:
             raise StorageError(f"a publication with the id {begun.publication} exists", remedy="Run it again")
 
@@ -227,7 +224,7 @@ class Documents:
         """
         path = _path(begun.publication)
         body = {
-            "format": FORMAT,
+            "format": foreign_json.FORMAT,
             "id": str(begun.publication),
             "status": status.value,
             "time": self.clock.now_ms(),
@@ -370,14 +367,10 @@ def parsed(path: str, data: bytes, parse: Callable[[Any], T]) -> T:
     """
     try:
         body = foreign_json.loads(data)
-        written = body.get("format", FORMAT)
-        if not isinstance(written, int) or written <= FORMAT:
-            return parse(body)
+        foreign_json.check_format(body, path)
+        return parse(body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"{path} cannot be read ({error!r})") from error
-    raise UnsupportedFeatureError(
-        f"{path} was written by a later version of dbt-silt, in format {written}", remedy="Use that version"
-    )
 
 
 def _path(publication: int) -> str:

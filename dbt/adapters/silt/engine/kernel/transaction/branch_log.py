@@ -317,12 +317,15 @@ class BranchLog(DeltaLog):
         return newest if first is None or first == newest.version else self.main.snapshot_at(first)
 
     def _record(self, version: int) -> None:
+        body = {"format": foreign_json.FORMAT, "version": version, "table": self.name}
         self._branched.branch.make_folder("")
-        self._branched.branch.put_if_absent(BASE, json.dumps({"version": version, "table": self.name}).encode())
+        self._branched.branch.put_if_absent(BASE, json.dumps(body).encode())
 
     def _recorded(self) -> int | None:
         try:
-            return int(foreign_json.loads(self._branched.branch.read(BASE, DOCUMENT_BYTES))["version"])
+            body = foreign_json.loads(self._branched.branch.read(BASE, DOCUMENT_BYTES))
+            foreign_json.check_format(body, "the base of the branch")
+            return int(body["version"])
         except ObjectMissing:
             return None
         except (ValueError, KeyError, TypeError) as error:
