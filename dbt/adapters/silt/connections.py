@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.names import RelationName
+    from dbt.adapters.silt.materializations.external import declared
     from dbt.adapters.silt.materializations.reuse import ProjectFacts
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.runs import statement_runner
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.session import environment as environments
     from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
 else:
+    declared = lazy_module("dbt.adapters.silt.materializations.external.declared")
     run_again = lazy_module("dbt.adapters.silt.dbt_seams.run_again")
     statement_runner = lazy_module("dbt.adapters.silt.runs.statement_runner")
     early_spark = lazy_module("dbt.adapters.silt.session.early_spark")
@@ -119,15 +122,20 @@ class SiltConnectionManager(SQLConnectionManager):
         """Returns the nodes that this command has to run whole, selected or not."""
         with self.exception_handler("start the run"):
             self.invocation.on_connection(self.is_published)
-            return self._publication.first(ran)
+            return self._publication.first(replace(ran, files=self.listed_files))
 
     def _run_again(self, ran: run_again.RanNodes) -> frozenset[str]:
         """Returns the nodes that this command runs again, as if it had been typed again."""
-        chosen = self._publication.again(ran)
+        chosen = self._publication.again(replace(ran, files=self.listed_files))
         if chosen:
             with self._lock:
                 self._runner = None  # it counts the statements of a command
         return chosen
+
+    @property
+    def listed_files(self) -> Container[str]:
+        """The files of which this process lists what a log says that it has read."""
+        return declared.ListedFiles(self.declared_files())
 
     # Loaded with the first statement
 

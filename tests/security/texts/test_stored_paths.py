@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -150,6 +152,21 @@ def test_the_folder_of_an_external_model_is_read_unless_it_contains_a_link(house
     (folder / "day=1" / "b.csv").symlink_to(tmp_path / "id_rsa")
     with pytest.raises(ExternalPathError):
         house.rows("select * from main.v")
+
+
+def test_a_session_that_reuses_tables_lists_no_files_that_a_log_names(house: House, tmp_path: Path) -> None:
+    build = "create or replace table main.t as select 1 as id"
+    house.sql("set silt.reuse = unchanged")
+    house.sql(build)
+    assert house.sql(build).collect()[0]["skipped"]
+    os.utime(tmp_path, ns=(1, 2))
+    log = house.log("t")
+    commit = Path(log.store.root, "_delta_log", f"{log.snapshot().version:020d}.json")
+    commit.write_text(commit.read_text().replace('"files":{}', json.dumps({"files": {f"{tmp_path}/": "x"}})[1:-1]))
+    other = house.another()
+    other.sql("set silt.reuse = unchanged")
+    assert not other.sql(build).collect()[0]["skipped"]
+    assert os.stat(tmp_path).st_atime_ns == 1
 
 
 @pytest.mark.parametrize("part", ["..", "*", "link", "\\x"])

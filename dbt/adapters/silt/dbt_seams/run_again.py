@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -32,6 +32,7 @@ class RanNodes:
         others: the nodes and tests that the command can run, though it has not selected them.
         definitions: returns a hash of the definition of each node and on-run hook of the project, by its unique id.
         code: returns the raw code of a node; empty if it no longer exists.
+        files: the files that views of the project or of this process read.
     """
 
     selected: frozenset[str]
@@ -42,6 +43,7 @@ class RanNodes:
     others: frozenset[str] = frozenset()
     definitions: Callable[[], Mapping[str, str]] = dict
     code: Callable[[str], str] = str
+    files: Container[str] = ()
 
 
 Again: TypeAlias = Callable[[RanNodes], frozenset[str]]

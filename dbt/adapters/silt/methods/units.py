@@ -260,7 +260,8 @@ class UnitMethods(metaclass=AdapterMeta):
             return reuse_decision.Built((f"{reuse.VARIABLE} is false",))
         if reuse.is_built_in_batches(model):
             return reuse_decision.Built((reuse.IN_BATCHES,))
-        return present.decide_now(self.connections.catalog, log, build, str(model.get("compiled_code") or ""))
+        code = str(model.get("compiled_code") or "")
+        return present.decide_now(self.connections.catalog, log, build, code, self.connections.listed_files)
 
     @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
@@ -286,7 +287,9 @@ class UnitMethods(metaclass=AdapterMeta):
         if log is None:
             return None
         upstream = self.connections.invocation.upstream_of_failures
-        return done_again.Rerun(self.connections.catalog, upstream).decide(unit, model, log)
+        return done_again.Rerun(self.connections.catalog, upstream, self.connections.listed_files).decide(
+            unit, model, log
+        )
 
     def _write(self, sql: str, unit: Unit) -> AdapterResponse:
         try:

@@ -8,7 +8,7 @@ logs say so, other inputs if their fingerprints differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,6 +62,7 @@ class Rerun:
 
     catalog: Catalog
     upstream: frozenset[str]
+    files: Container[str] = ()
 
     def decide(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog) -> Decision:
         """Decides about a node's own write.
@@ -86,7 +87,8 @@ class Rerun:
 
     def _reasons(self, unit: Unit, model: Mapping[str, Any], log: DeltaLog, earlier: EarlierCommit) -> tuple[str, ...]:
         """Returns later changes, if the node is upstream of a failure, or of an input that this run has repeated."""
-        changed = changed_inputs(self.catalog, log.name, earlier.commit.info, str(model.get("compiled_code") or ""))
+        text = str(model.get("compiled_code") or "")
+        changed = changed_inputs(self.catalog, log.name, earlier.commit.info, text, self.files)
         is_led_to = model["unique_id"] in self.upstream
         if not is_led_to and not any(each.log and _is_done_again(each.log, unit.run_id) for each in changed):
             return ()

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache, reduce
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, StorageError
@@ -20,6 +21,10 @@ from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store, joi
 _PATTERN: Final = re.compile(r"[*?\[{]")
 _TOKENS: Final = re.compile(r"\\.|\*+|\{[^{}]*\}|\{.*\}|\[[^\]]+\]|.", re.DOTALL)
 _SLASH: Final = "/"
+_ONE, _WITHIN, _ACROSS = "one character of a name", "characters of a name", "characters and slashes"
+_LOOPS: Final = {_WITHIN, _ACROSS}
+_LONGEST: Final = 4_096
+_MOST_STATES: Final = 10_000
 _DEEPEST: Final = 100
 _MOST_LINKED: Final = 10_000
 """How many folders behind links are listed at most: links may lead to a folder in very many ways."""
@@ -36,8 +41,11 @@ def fingerprint(path: str, open_store: Callable[[str], Store]) -> str | None:
 
     Returns:
         The hash, or None if the storage is unknown here or does not answer, or if the files cannot be known: links that
-        lead back to their own folder, or a pipe or another file whose content has no size.
+        lead back to their own folder, a pipe or another file whose content has no size, or a path of more than 4,096
+        characters.
     """
+    if len(path) > _LONGEST:
+        return None
     try:
         found = sorted(_contents(path, open_store))
     except (_UnknownFiles, StorageError, InvalidNameError, OSError):
@@ -56,7 +64,7 @@ _Content: TypeAlias = tuple[str, int, str | int, str]
 def _contents(path: str, open_store: Callable[[str], Store]) -> Iterator[_Content]:
     pattern = _PATTERN.search(path)
     folder = path[: pattern.start()].rpartition("/")[0] if pattern else path.rstrip("/")
-    named = _Named.by(path[len(folder) :].strip("/"))
+    named = _Named(path[len(folder) :].strip("/"))
     store = open_store(folder or "/")
     root = store.local_path("") if store.is_local else None
     if root is not None:
@@ -64,37 +72,71 @@ def _contents(path: str, open_store: Callable[[str], Store]) -> Iterator[_Conten
     above, _, name = folder.rpartition("/")
     file = None if pattern else open_store(above or "/").status(name)
     found = store.files_below("") if file is None else [file]
-    return (_content(each) for each in found if file is not None or named.files.fullmatch(each.path))
+    return (_content(each) for each in found if file is not None or named.has_file(each.path))
 
 
-@dataclass(frozen=True)
 class _Named:
     """The files and folders below a folder that a pattern of Hadoop names; they may match more, never less.
 
-    Attributes:
-        files: the paths of the files.
-        folders: the paths of folders that may hold such files.
+    A number has a bit for each token of the pattern that may come next. All bits advance together, so the time is
+    proportional to the length of a path, whatever the pattern is.
     """
 
-    files: re.Pattern[str]
-    folders: re.Pattern[str]
+    def __init__(self, pattern: str) -> None:
+        tokens = _simplified([_kind(each) for each in _TOKENS.findall(pattern)])
+        self._end = len(tokens)
+        tokens += [_SLASH, _ACROSS] if tokens else [_ACROSS]
+        self._tokens: dict[str, int] = {}
+        for at, token in enumerate(tokens):
+            self._tokens[token] = self._tokens.get(token, 0) | 1 << at
+        self._next = lru_cache(_MOST_STATES)(self._after)
 
-    @classmethod
-    def by(cls, pattern: str) -> _Named:
-        parts = [each for each in "".join(map(_part, _TOKENS.findall(pattern))).split(_SLASH) if each]
-        below = "(/.*)?" if parts else ".*"
-        folders = "".join(f"({_SLASH if at else ''}{part}" for at, part in enumerate(parts)) + below + ")?" * len(parts)
-        return cls(*(re.compile(each, re.DOTALL) for each in (_SLASH.join(parts) + below, folders)))
+    def has_file(self, path: str) -> bool:
+        return bool(self._read(path) >> self._end)
+
+    def has_folder(self, path: str) -> bool:
+        """Returns whether a folder may contain such files."""
+        return not path or bool(self._read(path + _SLASH))
+
+    def _read(self, path: str) -> int:
+        return reduce(self._next, path, self._with_empty(1))
+
+    def _after(self, states: int, character: str) -> int:
+        is_in_name = character != _SLASH
+        one = self._of(character) | is_in_name * self._of(_ONE)
+        many = self._of(_ACROSS) | is_in_name * self._of(_WITHIN)
+        return self._with_empty((states & one) << 1 | states & many)
+
+    def _with_empty(self, states: int) -> int:
+        """Adds the states behind tokens that match no characters, too."""
+        return states | (states & (self._of(_WITHIN) | self._of(_ACROSS))) << 1
+
+    def _of(self, token: str) -> int:
+        return self._tokens.get(token, 0)
 
 
-def _part(token: str) -> str:
-    if token.startswith("*"):
-        return r"[^\x2f]*"
+def _kind(token: str) -> str:
     if token.startswith("\\"):
-        return re.escape(token[-1])
+        return token[-1]
+    if token.startswith("*"):
+        return _WITHIN
     if token == "?" or (len(token) > 1 and token.startswith("[")):
-        return r"[^\x2f]"
-    return ".*" if len(token) > 1 else re.escape(token)
+        return _ONE
+    if len(token) > 1:
+        return _ACROSS if _SLASH in token else _WITHIN
+    return token
+
+
+def _simplified(tokens: list[str]) -> list[str]:
+    """Joins tokens for any number of characters, and slashes, that follow one another; removes slashes at the ends."""
+    found: list[str] = []
+    for token in tokens:
+        last = found[-1] if found else _SLASH
+        if {token, last} <= _LOOPS:
+            found[-1] = _ACROSS if _ACROSS in (token, last) else _WITHIN
+        elif not token == last == _SLASH:
+            found.append(token)
+    return found[:-1] if found[-1:] == [_SLASH] else found
 
 
 def _content(file: FileStatus) -> _Content:
@@ -128,7 +170,7 @@ class _Followed:
         except FileNotFoundError:
             return  # Spark leaves out a link that leads nowhere, too.
         is_folder = stat.S_ISDIR(found.st_mode)
-        if not (self.named.folders if is_folder else self.named.files).fullmatch(path):
+        if not (self.named.has_folder if is_folder else self.named.has_file)(path):
             return
         if not is_folder and not stat.S_ISREG(found.st_mode):
             raise _UnknownFiles
@@ -144,6 +186,6 @@ class _Followed:
     def _note_folder(self, path: str, real: str, above: tuple[str, ...], is_linked: bool) -> None:
         """Raises _UnknownFiles if the folders below the path have no end, or too many links lead to them."""
         self.linked += is_linked
-        is_endless = real in above and self.named.files.fullmatch(path) is not None
+        is_endless = real in above and self.named.has_file(path)
         if is_endless or len(above) > _DEEPEST or self.linked > _MOST_LINKED:
             raise _UnknownFiles

@@ -61,7 +61,8 @@ class Present:
     Attributes:
         tables: full name -> the table; None if no table has the name.
         definitions: full name -> the fingerprint of the view or function; None if it does not exist.
-        files: path -> the fingerprint of the list of files; None if it is unknown.
+        files: path -> the fingerprint of the list of files; None if it is unknown. Paths that the code does not
+            name are missing.
         day: today's date in the time zone of the sessions.
     """
 
@@ -180,7 +181,10 @@ def _reasons(build: Build, last: LastBuild, present: Present) -> Iterator[str]:
     yield from _of_the_table_itself(build, last)
     yield from _changed_tables(last, present)
     yield from _changed(facts.definitions, present.definitions, "{} has a new definition")
-    yield from _changed(facts.files, present.files, "the files of {} changed")
+    others = [path for path in facts.files if path not in present.files]
+    yield from (f"the files that it reads are others: its code does not name {path}" for path in others)
+    known = {path: each for path, each in facts.files.items() if path in present.files}
+    yield from _changed(known, present.files, "the files of {} changed")
 
 
 def _of_the_table_itself(build: Build, last: LastBuild) -> Iterator[str]:

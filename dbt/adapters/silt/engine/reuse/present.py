@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -16,22 +16,24 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
+from dbt.adapters.silt.engine.sql.query.table_functions import named_files
 
 _PARTS = 2
 
 
-def decide_now(catalog: Catalog, log: DeltaLog, build: Build, code: str) -> Decision:
+def decide_now(catalog: Catalog, log: DeltaLog, build: Build, code: str, declared: Container[str] = ()) -> Decision:
     """Decides whether a table must be built, by the present states of the inputs of its last build.
 
     Args:
         log: the table's log.
-        code: the build's code. Only files that it or a view names are listed: a log may name any file.
+        code: the build's code. Only files that it names, or that are declared, are listed: a log may name any file.
+        declared: the files that views of the project or of this process read.
     """
     last = last_build(log, build.owner)
     if last is None:
         return decide(build, None, Present())
     is_published = not _is_of_branch(log, last.version)
-    now = present(catalog, last.facts, log.name, code, is_published)
+    now = present(catalog, last.facts, log.name, code, is_published, declared)
     return decide(build, last, replace(now, day=local_day(last.facts.zone, build.at_ms)))
 
 
@@ -58,22 +60,36 @@ def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | No
     return None
 
 
-def present(catalog: Catalog, facts: BuildFacts, own: str, code: str, is_published: bool = True) -> Present:
+def present(
+    catalog: Catalog,
+    facts: BuildFacts,
+    own: str,
+    code: str,
+    is_published: bool = True,
+    declared: Container[str] = (),
+) -> Present:
     """Returns the present states of the inputs of a build.
 
     Args:
         own: full name of the table that it wrote, whose state is not looked up.
-        code: as for `decide_now`.
+        code, declared: as for `decide_now`.
         is_published: whether the facts name published versions; on a branch, the versions after the branch's base are
             others.
     """
     tables = {name: _table(catalog, name, read, is_published) for name, read in facts.tables.items() if name != own}
-    texts = [code, *_texts(catalog, facts.definitions)]
-    files = {
-        path: fingerprint(path, catalog.store_at) if any(path in text for text in texts) else None
-        for path in facts.files
-    }
-    return Present(tables, {name: definition(catalog, name) for name in facts.definitions}, files)
+    definitions = {name: definition(catalog, name) for name in facts.definitions}
+    return Present(tables, definitions, fingerprints(catalog, facts.files, code, declared))
+
+
+def fingerprints(catalog: Catalog, paths: Iterable[str], code: str, declared: Container[str]) -> dict[str, str | None]:
+    """Returns the present fingerprints of lists of files, without the paths that are neither in the code nor declared.
+
+    Args:
+        paths: the paths, as a log names them.
+        code, declared: as for `decide_now`.
+    """
+    named = named_files(code)
+    return {path: fingerprint(path, catalog.store_at) for path in paths if path in named or path in declared}
 
 
 def definition(catalog: Catalog, name: str) -> str | None:
@@ -144,14 +160,6 @@ def other_version(log: DeltaLog, read: TableState) -> str | None:
     if snapshot.content == read.content:
         return None
     return f"was restored from a copy: its v{read.version} is another version than the v{read.version} that was read"
-
-
-def _texts(catalog: Catalog, definitions: Iterable[str]) -> Iterable[str]:
-    for name in definitions:
-        found = relation(name)
-        entry = None if found is None else catalog.find(found)
-        if found is not None and entry is not None and entry.kind is RelationKind.VIEW:
-            yield catalog.view(found).text
 
 
 def _changes(commit: Commit) -> bool:

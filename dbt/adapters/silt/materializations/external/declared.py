@@ -7,16 +7,31 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.query.references import table_references
+from dbt.adapters.silt.engine.sql.query.table_functions import named_files
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.external.target import resolve_location
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.statements.resolve import stored_code
+else:
+    stored_code = lazy_module("dbt.adapters.silt.engine.statements.resolve.stored_code")
+
+_BY_FORMAT: Final = re.compile(r"\b\w+\s*\.\s*`((?:[^`]|``)+)`")
+_JINJA: Final = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
+_STRING: Final = re.compile(r"""(['"])(.*?)\1""", re.DOTALL)
+_IN_A_FOLDER: Final = re.compile(r"[^/]/[^/]|^/[^/]")
+"""What a string must contain in order to be a path: `'/'` between parts of a path is none."""
 
 
 @dataclass(frozen=True)
@@ -25,21 +40,41 @@ class DeclaredFiles(Container[str]):
 
     Attributes:
         find: returns the locations that sources and models configure.
-        codes: returns the code of the project's models, which declares each location that it quotes.
+        codes: returns the code of the project's models, with its Jinja: it declares the locations that it gives to
+            `read_files` or to a format (``csv.`/data/x.csv` ``), and paths that are strings in Jinja.
     """
 
     find: Callable[[], Iterable[str]]
     codes: Callable[[], Iterable[str]] = tuple
 
     def __contains__(self, location: object) -> bool:
-        if location in self._found:
-            return True
-        written = [f"{quote}{location}{quote}" for quote in ("'", '"', "`")]
-        return any(each in code for code in self.codes() for each in written)
+        return location in self._found
 
     @cached_property
     def _found(self) -> frozenset[str]:
-        return frozenset(self.find())
+        return frozenset(self.find()).union(*map(_named, self.codes()))
+
+
+@dataclass(frozen=True)
+class ListedFiles(Container[str]):
+    """The files of which a process lists what a log says that it has read.
+
+    Attributes:
+        declared: the files that the project declares. The files of views that this process has created are listed, too.
+    """
+
+    declared: Container[str]
+
+    def __contains__(self, location: object) -> bool:
+        return location in self.declared or location in stored_code.NamedFiles()
+
+
+def _named(code: str) -> Iterator[str]:
+    """Yields the locations that the code of a model names."""
+    yield from named_files(code)
+    yield from (found[1].replace("``", "`") for found in _BY_FORMAT.finditer(code))
+    for block in _JINJA.findall(code):
+        yield from (found[2] for found in _STRING.finditer(block) if _IN_A_FOLDER.search(found[2]))
 
 
 def of_artifact(path: Path, project_root: str) -> Iterator[str]:

@@ -150,7 +150,7 @@ class BranchWork:
         for change in self._changes:
             code = "\n".join(map(self._ran.code, self._writers[change.relation]))
             for info in change.infos.values():
-                for each in changed_inputs(catalog, "", info, code):
+                for each in changed_inputs(catalog, "", info, code, self._ran.files):
                     key = (_OF_FILES, each.name) if each.is_list else relation_of(each.name)
                     if key not in own:
                         found[key] = each.text

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.catalog.names import RelationKind
-from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY
+from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY, MOST_INPUTS
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.reuse.present import definition, relation
+from dbt.adapters.silt.engine.reuse.present import definition, fingerprints, relation
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,29 @@ class ChangedInput:
     is_list: bool = False
 
 
-def changed_inputs(catalog: Catalog, own: str, info: CommitInfo, code: str) -> list[ChangedInput]:
+def changed_inputs(
+    catalog: Catalog, own: str, info: CommitInfo, code: str, declared: Container[str] = ()
+) -> list[ChangedInput]:
     """Returns the inputs of a commit that have changed since; an input whose state is unknown counts as changed.
+
+    If the commit names too many inputs to compare, the first of them count as changed.
 
     Args:
         own: the table of the commit, which is not an input.
         info: the `commitInfo` of the commit.
-        code: the statement's current code. Only files that the log names are listed, because a log may name files
-            anywhere.
+        code: the statement's current code. Only files that it names, or that are declared, are listed: a log may name
+            files anywhere.
+        declared: the files that views of the project or of this process read.
     """
     versions = {name: each for name, each in (info.read_versions or {}).items() if name != own}
+    definitions, files = _texts(info, DEFINITIONS_KEY), _texts(info, FILES_KEY)
+    if len(versions) + len(definitions) + len(files) > MOST_INPUTS:
+        named = [*((each, True) for each in files), *((each, False) for each in (*versions, *definitions))]
+        return [
+            ChangedInput(name, f"{name} may have changed", is_list=is_list) for name, is_list in named[:MOST_INPUTS]
+        ]
     tables = (_changed_table(catalog, name, each, info) for name, each in versions.items())
-    return [*filter(None, tables), *_definitions(catalog, info), *_files(catalog, info, code)]
+    return [*filter(None, tables), *_definitions(catalog, definitions), *_files(catalog, files, code, declared)]
 
 
 def _changed_table(catalog: Catalog, name: str, versions: Sequence[int], reader: CommitInfo) -> ChangedInput | None:
@@ -81,17 +91,20 @@ def _last_change(log: DeltaLog, read: int) -> Commit | None:
     return next((each for each in commits if each.version <= read or each.changes_rows), None)
 
 
-def _definitions(catalog: Catalog, info: CommitInfo) -> Iterator[ChangedInput]:
-    for name, recorded in _texts(info, DEFINITIONS_KEY).items():
-        if recorded != definition(catalog, name):
+def _definitions(catalog: Catalog, recorded: Mapping[str, object]) -> Iterator[ChangedInput]:
+    for name, read in recorded.items():
+        if read != definition(catalog, name):
             yield ChangedInput(name, f"{name} has a new definition")
 
 
-def _files(catalog: Catalog, info: CommitInfo, code: str) -> Iterator[ChangedInput]:
-    for path, recorded in _texts(info, FILES_KEY).items():
-        if recorded is None or path not in code:
+def _files(
+    catalog: Catalog, recorded: Mapping[str, object], code: str, declared: Container[str]
+) -> Iterator[ChangedInput]:
+    present = fingerprints(catalog, (path for path, each in recorded.items() if each is not None), code, declared)
+    for path, each in recorded.items():
+        if path not in present:
             yield ChangedInput(path, f"the files of {path} may have changed", is_list=True)
-        elif recorded != fingerprint(path, catalog.store_at):
+        elif each != present[path]:
             yield ChangedInput(path, f"the files of {path} changed", is_list=True)
 
 

@@ -39,6 +39,9 @@ CONTENT_INFO_KEY: Final = "content"
 _NOT_CONTENT: Final = ("comment", "CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants")
 _IDENTITY: Final = "delta.identity."
 
+MOST_INPUTS: Final = 1_000
+"""How many tables, definitions or lists of files of a build are compared: each may take a request."""
+
 _SCHEMAS: Final = 1_000
 """How many hashes are kept: each node that reads a table compares the table's schema."""
 
@@ -154,7 +157,7 @@ class BuildFacts:
 
     @classmethod
     def of_info(cls, info: CommitInfo, key: str = INFO_KEY) -> BuildFacts | None:
-        """Returns the facts in a commitInfo, or None if it has no facts, or facts in another form."""
+        """Returns the facts in a commitInfo; None if it has no facts, facts in another form, or too many to compare."""
         return cls.of_fields(info.extra, key)
 
     @classmethod
@@ -162,6 +165,8 @@ class BuildFacts:
         """Returns the facts in the fields of a commitInfo or of a document; None as in `of_info`."""
         body = fields.get(key)
         if not isinstance(body, Mapping) or not all(isinstance(body.get(each), str) for each in _REQUIRED):
+            return None
+        if any(len(each) > MOST_INPUTS for each in body.values() if isinstance(each, Mapping | list)):
             return None
         tables = {name: _state(each) for name, each in _mapping(body, "tables").items()}
         unknown, day, zone, portable, ends = (body.get(name) for name in _OPTIONAL)

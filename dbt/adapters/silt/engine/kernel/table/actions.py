@@ -363,7 +363,8 @@ class CommitInfo:
     @classmethod
     def from_json(cls, body: Mapping[str, Json]) -> CommitInfo:
         known = {key: value for key, value in body.items() if _is_of(_COMMIT_INFO_TYPES.get(key), value)}
-        if not all(isinstance(versions, list) for versions in known.get("readVersions", {}).values()):
+        read = known.get("readVersions", {}).values()
+        if not all(isinstance(each, list) and all(type(version) is int for version in each) for each in read):
             del known["readVersions"]
         return cls(
             timestamp=known.get("timestamp"),

@@ -10,8 +10,10 @@ Spark's reader of the format, with `schema` (the columns) and `schemaHints` (som
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.cursor import Cursor
@@ -23,6 +25,9 @@ _FILES = "read_files"
 _DIFFERENCE = "silt_changes"
 
 NAMES = frozenset((_CHANGES, _CHANGES_BY_PATH, _FILES, _DIFFERENCE))
+
+_LITERAL: Final = r"""(?:[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_PATH_OF_CALL: Final = re.compile(rf"\b{_FILES}\s*\(\s*({_LITERAL}(?:\s*{_LITERAL})*)", re.DOTALL | re.IGNORECASE)
 
 _UPSERTS = "upserts"
 _OPTIONS = ("after", "until", "as", "key", "consumer")
@@ -85,6 +90,12 @@ def call(name: str, arguments: Cursor, text: str) -> Call:
     if function == _DIFFERENCE:
         return _difference(arguments)
     return _files(arguments, text) if function == _FILES else _changes(arguments, function == _CHANGES_BY_PATH)
+
+
+def named_files(code: str) -> frozenset[str]:
+    """Returns the paths in the calls of `read_files` in code: SQL, with or without Jinja, or Python with SQL in it."""
+    literals = (found[1] for found in _PATH_OF_CALL.finditer(code))
+    return frozenset(Cursor(text, tokenize(text)).string() for text in literals)
 
 
 def _changes(arguments: Cursor, by_path: bool) -> Call:

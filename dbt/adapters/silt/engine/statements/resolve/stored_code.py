@@ -53,6 +53,20 @@ _OF_PATTERNS: Final = re.compile(r"[*?\[\]{}\\]")
 
 
 @dataclass(frozen=True)
+class NamedFiles(Container[str]):
+    """The files, and folders of tables, that the user of this process has named.
+
+    Attributes:
+        declared: the files that a project or program declares, each as written in SQL.
+    """
+
+    declared: Container[str] = ()
+
+    def __contains__(self, location: object) -> bool:
+        return location in _named or location in self.declared
+
+
+@dataclass(frozen=True)
 class Allowed:
     """The permissions of the SQL that a catalog stores.
 
@@ -158,9 +172,12 @@ class Allowed:
         elif not self.stored_code:
             raise errors.RelationNotFoundError("the table or view does not exist", table=".".join(name))
 
+    @property
+    def named_files(self) -> NamedFiles:
+        return NamedFiles(self.file_locations)
+
     def _check_files(self, location: str, owner: str) -> None:
-        is_named = location in _named or location in self.file_locations
-        if not (self.external_paths or is_named or is_exported(location)):
+        if not (self.external_paths or location in self.named_files or is_exported(location)):
             raise errors.ExternalPathError(
                 f"its SQL reads `{location}`, which is not in the warehouse", table=owner, remedy=_OF_FILES_REMEDY
             )

@@ -137,7 +137,7 @@ def reused(context: Context, statement: ast.Statement, build: Build) -> Outcome 
     if entry is None or entry.kind is not RelationKind.TABLE:
         return None
     log = context.catalog.table(entry.name)
-    decision = decide_now(context.catalog, log, build, statement.text)
+    decision = decide_now(context.catalog, log, build, statement.text, context.resolver.allowed.named_files)
     if not isinstance(decision, Reused):
         return None
     return Outcome(_OPERATION, log.name, decision.version, rows_inserted=0, attempts=0, skipped=True)
