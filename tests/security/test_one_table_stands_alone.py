@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.engine.statements.resolve.information_schema import Asked, Listing
 from tests.security.attacks import (
     DOORS,
     actions_of,
     changed,
+    limited,
     log_folder,
     nested,
     put_commit,
@@ -142,6 +144,20 @@ def test_every_command_answers_for_the_table_next_to_a_damaged_table(attack: Att
         assert "SILT_INTERNAL" not in said.all, f"{door}: {said.all}"
     assert "SILT_INTERNAL" not in page.read_text(encoding="utf-8")
     assert silt(house, "show", "main.good", "--rows").code == 0
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_the_information_schema_lists_the_table_next_to_a_damaged_table(
+    attack: Attack, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    house = with_two_tables(tmp_path / "house")
+    attack(house)
+    with limited():
+        for relation in ("tables", "columns", "views", "schemata"):
+            rows = Listing("silt", relation).rows(House(house.folder).catalog, Asked(), lambda name: None).to_pylist()
+            found = {each.get("table_name") for each in rows}
+            assert "good" in found or relation in ("views", "schemata")
+            assert relation != "columns" or "hostile" in found or "silt.main.hostile" in caplog.text
 
 
 @pytest.mark.parametrize("attack", ["deep schemaString", "pipe as commit", "deep commit", "folder as commit"])

@@ -134,7 +134,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     @property
     def listed_files(self) -> Container[str]:
-        """The files of which this process lists what a log says that it has read."""
+        """The files that this process lists if a log names them."""
         return declared.ListedFiles(self.declared_files())
 
     # Loaded with the first statement

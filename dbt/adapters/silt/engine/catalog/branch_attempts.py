@@ -16,13 +16,13 @@ from typing import Any, Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import needed_files
 from dbt.adapters.silt.engine.kernel.publication.documents import Status, began_ms
 from dbt.adapters.silt.engine.kernel.publication.documents import parsed as parsed_document
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
 
 T = TypeVar("T")

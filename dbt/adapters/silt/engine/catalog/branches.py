@@ -41,7 +41,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     SiltError,
     VersionNotFoundError,
 )
-from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on, new_files
 from dbt.adapters.silt.engine.kernel.publication.documents import (
@@ -55,6 +54,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
 )
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, Txn, publish
+from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 

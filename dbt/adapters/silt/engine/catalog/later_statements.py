@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER, documents, parsed
 from dbt.adapters.silt.engine.catalog.documents import file_name
-from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 
 SUFFIX: Final = ".later.json"
 

@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.table import json_fields
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_name, commit_path, parse_log_name
 from dbt.adapters.silt.engine.kernel.transaction.changes import (
@@ -102,7 +103,7 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
 def announce_end(log: DeltaLog) -> None:
     """Writes the marker that makes `is_dropped` look at the log."""
     log.store.put(
-        _DROP_MARKER, json.dumps({"format": foreign_json.FORMAT, "readable": readable(log) is not None}).encode()
+        _DROP_MARKER, json.dumps({"format": json_fields.FORMAT, "readable": readable(log) is not None}).encode()
     )
 
 

@@ -23,9 +23,9 @@ from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, La
 from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments, in_progress
 from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes, read_nodes, write_nodes
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
+from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 
 _logger = logging.getLogger(__name__)
 

@@ -13,11 +13,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
-from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
-
-FORMAT: Final = 1
-"""The format of the documents of a warehouse: of publications, branches, runs and tests."""
-
 DEEPEST: Final = 200
 """The greatest depth of nested objects and arrays. A level of a nested column takes three."""
 
@@ -58,22 +53,6 @@ def loads_exactly(text: str, is_only_shown: bool = False) -> Any:
             and `NaN` and `Infinity` are strings.
     """
     return _parsed(_SHOWN if is_only_shown else _EXACT, text, is_only_shown)
-
-
-def check_format(body: Any, where: str) -> None:
-    """Checks the format of a document of this package; a document without a format has the first.
-
-    Args:
-        where: the document, for messages.
-
-    Raises:
-        UnsupportedFeatureError: if a later version of this package has written it.
-    """
-    written = body.get("format", FORMAT) if isinstance(body, dict) else FORMAT
-    if isinstance(written, int) and written > FORMAT:
-        raise UnsupportedFeatureError(
-            f"{where} was written by a later version of dbt-silt, in format {written}", remedy="Use that version"
-        )
 
 
 def _parsed(decoder: json.JSONDecoder, text: str, is_only_shown: bool = False) -> Any:

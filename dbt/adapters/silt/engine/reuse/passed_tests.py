@@ -20,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_day
 from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table import json_fields
 from dbt.adapters.silt.engine.reuse.decision import Built, Decision, LastBuild, decide
 from dbt.adapters.silt.engine.reuse.present import names_published_versions, present
 
@@ -71,7 +72,7 @@ class PassedTests:
         """
         try:
             body = foreign_json.loads(self._store.read(_path(owner), DOCUMENT_BYTES))
-            foreign_json.check_format(body, _path(owner))
+            json_fields.check_format(body, _path(owner))
             facts = BuildFacts.of_fields(body)
             run_id = body.get(_RUN)
         except ObjectMissing:
@@ -94,7 +95,7 @@ class PassedTests:
         facts = passed.facts
         if facts.unknown or None in facts.files.values() or not names_published_versions(self.catalog, facts):
             return False
-        body = {"format": foreign_json.FORMAT, **facts.commit_info()}
+        body = {"format": json_fields.FORMAT, **facts.commit_info()}
         if passed.run_id is not None:
             body[_RUN] = passed.run_id
         self._store.make_folder(_FOLDER)

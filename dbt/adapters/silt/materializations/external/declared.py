@@ -31,7 +31,7 @@ _BY_FORMAT: Final = re.compile(r"\b\w+\s*\.\s*`((?:[^`]|``)+)`")
 _JINJA: Final = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 _STRING: Final = re.compile(r"""(['"])(.*?)\1""", re.DOTALL)
 _IN_A_FOLDER: Final = re.compile(r"[^/]/[^/]|^/[^/]")
-"""What a string must contain in order to be a path: `'/'` between parts of a path is none."""
+"""A part of each string that is a path; `'/'` between parts of a path is none."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class DeclaredFiles(Container[str]):
 
 @dataclass(frozen=True)
 class ListedFiles(Container[str]):
-    """The files of which a process lists what a log says that it has read.
+    """The files that a process lists if a log names them.
 
     Attributes:
         declared: the files that the project declares. The files of views that this process has created are listed, too.

@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.commands.spark.file_formats import compression_of,
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.urls import ObjectUrl, is_url, parse_url
+from dbt.adapters.silt.engine.kernel.table import json_fields
 
 SELF_DESCRIBING: Final = ("parquet", "orc")
 """The formats whose files hold the names and types of their columns."""
@@ -88,7 +89,7 @@ class Marker:
         """
         try:
             given = foreign_json.loads(data)
-            foreign_json.check_format(given, "the marker of the folder")
+            json_fields.check_format(given, "the marker of the folder")
             return cls(str(given["node"]), frozenset(map(str, given["files"])), given.get("pattern"))
         except (ValueError, KeyError, TypeError):
             return cls()
@@ -96,7 +97,7 @@ class Marker:
     def data(self) -> bytes:
         known = {"pattern": self.pattern} if self.pattern else {}
         return json.dumps(
-            {"format": foreign_json.FORMAT, "node": self.node, **known, "files": sorted(self.files)}
+            {"format": json_fields.FORMAT, "node": self.node, **known, "files": sorted(self.files)}
         ).encode()
 
     def check(self, target: ExternalTarget, found: Iterable[str]) -> None:

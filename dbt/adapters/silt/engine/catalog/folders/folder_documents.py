@@ -25,10 +25,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     TableDamagedError,
     UnsupportedFeatureError,
 )
-from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 
 _NEXT: Final = ".next.json"
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel import printable
-from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.table import json_fields
+from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 
 TESTS: Final = ("test.", "unit_test.")
 """The beginnings of the unique ids of tests."""

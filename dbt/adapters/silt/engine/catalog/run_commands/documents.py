@@ -30,9 +30,9 @@ from dbt.adapters.silt.engine.catalog.run_commands.commands import (
 )
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.foreign_json import FORMAT
 from dbt.adapters.silt.engine.kernel.process_locks import ProcessLock
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
+from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 
 _logger = logging.getLogger(__name__)
 

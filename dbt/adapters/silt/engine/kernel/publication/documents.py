@@ -200,7 +200,7 @@ class Documents:
         """
         self.store.make_folder(FOLDER)
         names = [serialize_change(each) for each in begun.names]
-        body = {"format": foreign_json.FORMAT, **asdict(begun), "publication": str(begun.publication), "names": names}
+        body = {"format": json_fields.FORMAT, **asdict(begun), "publication": str(begun.publication), "names": names}
         if self.store.put_if_absent(_begun_path(begun.publication), _text(body)) is PutResult.EXISTS:
             raise StorageError(f"a publication with the id {begun.publication} exists", remedy="Run it again")
 
@@ -224,7 +224,7 @@ class Documents:
         """
         path = _path(begun.publication)
         body = {
-            "format": foreign_json.FORMAT,
+            "format": json_fields.FORMAT,
             "id": str(begun.publication),
             "status": status.value,
             "time": self.clock.now_ms(),
@@ -367,7 +367,7 @@ def parsed(path: str, data: bytes, parse: Callable[[Any], T]) -> T:
     """
     try:
         body = foreign_json.loads(data)
-        foreign_json.check_format(body, path)
+        json_fields.check_format(body, path)
         return parse(body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptLogError(f"{path} cannot be read ({error!r})") from error

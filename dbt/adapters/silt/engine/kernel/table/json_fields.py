@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
+
+FORMAT: Final = 1
+"""The format of the documents of a warehouse: of publications, branches, runs and tests."""
+
 Body: TypeAlias = Mapping[str, Any]
 
 T = TypeVar("T")
@@ -105,3 +110,19 @@ def _is_pair(pair: Any) -> bool:
 
 def _other_type(key: str, expected: str, value: Any) -> ValueError:
     return ValueError(f"`{key}` is not {expected}: {str(value)[:80]}")
+
+
+def check_format(body: Any, where: str) -> None:
+    """Checks the format of a document of this package; a document without a format has the first.
+
+    Args:
+        where: the document, for messages.
+
+    Raises:
+        UnsupportedFeatureError: if a later version of this package has written it.
+    """
+    written = body.get("format", FORMAT) if isinstance(body, dict) else FORMAT
+    if isinstance(written, int) and written > FORMAT:
+        raise UnsupportedFeatureError(
+            f"{where} was written by a later version of dbt-silt, in format {written}", remedy="Use that version"
+        )

@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     Store,
     joined,
 )
+from dbt.adapters.silt.engine.kernel.table import json_fields
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_CHECKPOINT, LOG_FOLDER, parse_log_name
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 
@@ -317,14 +318,14 @@ class BranchLog(DeltaLog):
         return newest if first is None or first == newest.version else self.main.snapshot_at(first)
 
     def _record(self, version: int) -> None:
-        body = {"format": foreign_json.FORMAT, "version": version, "table": self.name}
+        body = {"format": json_fields.FORMAT, "version": version, "table": self.name}
         self._branched.branch.make_folder("")
         self._branched.branch.put_if_absent(BASE, json.dumps(body).encode())
 
     def _recorded(self) -> int | None:
         try:
             body = foreign_json.loads(self._branched.branch.read(BASE, DOCUMENT_BYTES))
-            foreign_json.check_format(body, "the base of the branch")
+            json_fields.check_format(body, "the base of the branch")
             return int(body["version"])
         except ObjectMissing:
             return None

@@ -10,6 +10,7 @@ conditions select, and only for the columns that it may use.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -21,8 +22,8 @@ from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, 
 from dbt.adapters.silt.engine.kernel.errors import (
     NotATableError,
     RelationNotFoundError,
-    StorageError,
     TableDamagedError,
+    UnavailableError,
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
@@ -38,6 +39,8 @@ from dbt.adapters.silt.engine.kernel.table.text_lengths import declared_type, le
 from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.spans import Tokens
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+
+_logger = logging.getLogger(__name__)
 
 SCHEMA = "information_schema"
 
@@ -77,8 +80,10 @@ class Listing:
     def rows(self, catalog: Catalog, asked: Asked, view_columns: ViewColumns) -> pa.Table:
         """Returns the current rows of the catalog, at least the requested rows.
 
+        Columns and numbers of rows of an unreadable table or view are missing.
+
         Raises:
-            SiltError: if the log of a table whose columns are asked for cannot be read.
+            StorageError: if the names cannot be listed.
         """
         columns, found = _RELATIONS[self.relation]
         rows = found(_Source(catalog, self.database, asked, view_columns))
@@ -136,24 +141,28 @@ class _Source:
                 yield each
 
     def columns(self, entry: RelationEntry) -> StructType:
-        """Returns the columns of a relation; empty if it no longer exists, or is a view that cannot be read."""
+        """Returns the columns of a relation; empty if it no longer exists or cannot be read."""
         if entry.kind is RelationKind.VIEW:
             view = self.view(entry)
             return StructType() if view is None else view.commented(self.view_columns(entry.name) or StructType())
-        with contextlib.suppress(RelationNotFoundError, NotATableError):
+        try:
             return self.catalog.table(entry.name).snapshot().schema
-        return StructType()
+        except (RelationNotFoundError, NotATableError):
+            return StructType()
+        except (TableDamagedError, UnsupportedFeatureError, UnavailableError) as error:
+            _logger.warning("information_schema has no columns of %s: %s", entry.name, error)
+            return StructType()
 
     def view(self, entry: RelationEntry) -> View | None:
         """Returns a view, or None if it no longer exists, or its document cannot be read."""
-        with contextlib.suppress(RelationNotFoundError, TableDamagedError, UnsupportedFeatureError, StorageError):
+        with contextlib.suppress(RelationNotFoundError, TableDamagedError, UnsupportedFeatureError, UnavailableError):
             return self.catalog.view(entry.name)
         return None
 
     def row_count(self, entry: RelationEntry) -> int | None:
         if entry.kind is not RelationKind.TABLE or not self.asked.row_count:
             return None
-        with contextlib.suppress(RelationNotFoundError, TableDamagedError, UnsupportedFeatureError, StorageError):
+        with contextlib.suppress(RelationNotFoundError, TableDamagedError, UnsupportedFeatureError, UnavailableError):
             return row_count(self.catalog.table(entry.name).snapshot().files)
         return None
 

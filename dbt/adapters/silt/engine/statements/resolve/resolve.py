@@ -127,6 +127,12 @@ class Answering:
 
 
 _logger = logging.getLogger(__name__)
+
+_UNREADABLE: Final = (
+    *(errors.InvalidStatementError, errors.TableDamagedError, errors.UnsupportedFeatureError),
+    *(errors.StorageError, errors.ExternalPathError),
+)
+"""The errors of a single view or of its inputs. An ended Spark concerns all views."""
 _PLACE: Final = re.compile(r"\(line (\d+), pos (\d+)\)")
 
 
@@ -278,7 +284,7 @@ class Resolver:
         alone = replace(self, read_history=None, lists_views=False, notes_reads=False)
         try:
             return self.snapshot_views.schema(alone.query(f"select * from {name}").texts[0])
-        except (errors.InvalidStatementError, errors.ExternalPathError) as error:
+        except _UNREADABLE as error:
             _logger.warning("information_schema has no columns of the view %s: %s", view, error)
             return None
 
