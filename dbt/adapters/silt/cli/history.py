@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Rows, count, iso, utc
 from dbt.adapters.silt.cli.rendering import show
@@ -12,7 +15,13 @@ from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand, table_of, w
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.printable import short_id
-from dbt.adapters.silt.records.run_history import LoggedCommit, log_history
+from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.records.run_history import LoggedCommit, newest_commits
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.cli import terminal
+else:
+    terminal = lazy_module("dbt.adapters.silt.cli.terminal")
 
 
 def counts(rows: RowsChanged) -> list[str]:
@@ -44,6 +53,7 @@ def rows_json(rows: RowsChanged) -> dict[str, int | None]:
     return {"rows_inserted": rows.inserted, "rows_updated": rows.updated, "rows_deleted": rows.deleted}
 
 
+_SHOWN_TOGETHER = 1_000
 _COLUMNS = ("#version", f"committed {UTC}", "operation", "#inserted", "#updated", "#deleted", "run", "node", "engine")
 
 
@@ -57,11 +67,29 @@ def add(subparsers: Subparsers) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the versions."""
+    """Prints the versions; to a person, each group of them as soon as it is read."""
     log = table_of(without_version(arguments.table), arguments)
-    commits = log_history(log)[::-1]
-    shown = commits if arguments.limit is None else commits[: max(arguments.limit, 0)]
-    return show(answer(log, shown), arguments.json)
+    most = None if arguments.limit is None else max(arguments.limit, 0)
+    commits = itertools.islice(newest_commits(log), most)
+    if arguments.json:
+        return show(answer(log, list(_counted(commits, log.name))), as_json=True)
+    title = log.name
+    while len(group := list(itertools.islice(commits, _SHOWN_TOGETHER))) == _SHOWN_TOGETHER:
+        show(Answer({}, [_rows(group, title)]), as_json=False)
+        title = ""
+    blocks: list[Block] = [_rows(group, title)] if group or title else []
+    future = log.in_future()
+    return show(Answer({}, blocks if future is None else [*blocks, future.note]), as_json=False)
+
+
+def _counted(commits: Iterator[LoggedCommit], table: str) -> Iterator[LoggedCommit]:
+    """Yields the commits, and shows on a terminal how many were read."""
+    with terminal.bars(sys.stderr) as bars:
+        tell, total = bars.of_table(table), 0
+        for commit in commits:
+            total = total or commit.version + 1
+            tell(1, total)
+            yield commit
 
 
 def answer(log: DeltaLog, commits: list[LoggedCommit]) -> Answer:
@@ -71,12 +99,16 @@ def answer(log: DeltaLog, commits: list[LoggedCommit]) -> Answer:
         "location": log.store.root,
         "versions": [commit_json(commit) for commit in commits],
     }
-    blocks: list[Block] = [Rows(_COLUMNS, [_row(commit) for commit in commits], log.name, "no versions")]
+    blocks: list[Block] = [_rows(commits, log.name)]
     future = log.in_future()
     if future is not None:
         document["note"] = future.note
         blocks.append(future.note)
     return Answer(document, blocks)
+
+
+def _rows(commits: list[LoggedCommit], title: str = "") -> Rows:
+    return Rows(_COLUMNS, [_row(commit) for commit in commits], title, "no versions")
 
 
 def _row(commit: LoggedCommit) -> list[str]:

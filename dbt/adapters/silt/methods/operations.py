@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +86,8 @@ class RollbackMethods(metaclass=AdapterMeta):
             catalog, parts = warehouse.catalog, name_parts(str(table))
             is_path = len(parts) == 2 and parts[0].lower() == "delta"
             log = catalog.table_at(parts[1]) if is_path else catalog.table(warehouse.name(str(table)))
-            commits = run_history.log_history(log)[::-1]
-            return _text(history_command.answer(log, commits if limit is None else commits[: int(limit)]))
+            commits = itertools.islice(run_history.newest_commits(log), None if limit is None else max(int(limit), 0))
+            return _text(history_command.answer(log, list(commits)))
 
     def _warehouse(self) -> warehouses.OpenWarehouse:
         """Returns the warehouse as the command `silt` uses it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
-from dbt.adapters.silt.engine.kernel.log.history import CommitHead, read_heads
+from dbt.adapters.silt.engine.kernel.log.history import CommitHead, newest_heads, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.transaction import lineage
 from dbt.adapters.silt.records.commit_facts import CommitFacts
@@ -152,6 +152,11 @@ def log_history(log: DeltaLog) -> list[LoggedCommit]:
         NotATableError, TableDamagedError, StorageError: if the log cannot be read.
     """
     return [_commit(log, head) for head in read_heads(log.store, log.name)]
+
+
+def newest_commits(log: DeltaLog) -> Iterator[LoggedCommit]:
+    """Yields the same commits, newest first, and reads them only shortly before. Raises as `log_history`."""
+    return (_commit(log, head) for head in newest_heads(log.store, log.name))
 
 
 def histories(catalog: Catalog) -> list[TableHistory]:

@@ -236,7 +236,9 @@ def read_info(store: Store, version: int, file: FileStatus, table: str) -> Commi
     """
     check_commit(store, version, table, file)
     try:
-        infos = _infos(itertools.islice(_lines(store, file), 1)) or _infos(_lines(store, file))
+        infos = _infos(itertools.islice(_lines(store, file), 1))
+        if not infos:
+            infos = _infos(line for line in _lines(store, file) if b'"commitInfo"' in line)
     except ObjectMissing as error:
         raise missing_version(version, table) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -249,8 +251,7 @@ def _infos(lines: Iterable[bytes]) -> list[CommitInfo]:
     for line in lines:
         if b'"commitInfo"' in line[:_PIECE] and len(line) > LONGEST:
             raise ValueError(f"its commitInfo has more than {LONGEST} bytes")
-        if b'"commitInfo"' in line:
-            found += [action for action in parse(line) if isinstance(action, CommitInfo)]
+        found += [action for action in parse(line) if isinstance(action, CommitInfo)]
     return found
 
 

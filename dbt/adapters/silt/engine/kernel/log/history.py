@@ -29,6 +29,8 @@ _SKEW_MS: Final = 3_600_000
 _LOOKED_AT: Final = (4, 8, 16, 32)
 """The sizes of the batches in which further commits are read, because times may not be in the order of versions."""
 _READERS: Final = 16
+_WINDOW: Final = 1_000
+"""The number of commits that are read together, from the newest on."""
 
 
 @dataclass(frozen=True)
@@ -312,9 +314,24 @@ def read_heads(store: Store, table: str) -> list[CommitHead]:
         StorageError: if the storage failed.
     """
     files = list_log(store, table).commits
-    times = file_timestamps(files)
+    return _heads(store, files, sorted(files), table)
+
+
+def newest_heads(store: Store, table: str) -> Iterator[CommitHead]:
+    """Yields the same heads, newest first, and reads them only shortly before. Raises as `read_heads`."""
+    files = list_log(store, table).commits
+    versions = sorted(files)
+    for end in range(len(versions), 0, -_WINDOW):
+        start = max(end - _WINDOW, 0)
+        # The time of a commit depends on the time of the commit before it.
+        found = _heads(store, files, versions[max(start - _LOOKED_AT[-1], 0) : end], table)
+        yield from found[: -(end - start) - 1 : -1]
+
+
+def _heads(store: Store, files: Mapping[int, FileStatus], versions: Sequence[int], table: str) -> list[CommitHead]:
+    times = file_timestamps({version: files[version] for version in versions})
     found: list[CommitHead] = []
-    for version in sorted(files):
+    for version in versions:
         info = read_info(store, version, files[version], table)
         earlier = found[-1].timestamp_ms if found else None
         found.append(CommitHead(version, info.in_commit_timestamp or raised(info, times[version], earlier), info))
