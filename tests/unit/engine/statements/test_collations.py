@@ -402,7 +402,12 @@ def test_an_identifier_may_have_a_version_and_any_case(people: House, identifier
 
 @pytest.mark.in_folders("rewrites a file of the log")
 @pytest.mark.parametrize(
-    ("identifier", "problem"), [("other.X", "the collation other.X"), ("icu.NO_SUCH", "(?i)NO_SUCH")]
+    ("identifier", "problem"),
+    [
+        ("other.X", "the collation other.X, which Spark does not have"),
+        ("icu.A(1)", "the collation icu.A"),
+        ("icu.NO_SUCH", "the collation NO_SUCH, which this version of Spark does not have"),
+    ],
 )
 def test_an_unknown_collation_is_refused_by_name(people: House, identifier: str, problem: str) -> None:
     other = given(people, "spark.UTF8_LCASE", identifier)

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.commands.reading.positions import FILE, ROW, repor
 from dbt.adapters.silt.engine.commands.reading.scan_vectors import WORDS, RowFilter, Way
 from dbt.adapters.silt.engine.commands.spark import errors, frames, partitions, stored_columns
 from dbt.adapters.silt.engine.commands.spark.shared_storage import spark_path
-from dbt.adapters.silt.engine.commands.spark.types import spark_schema
+from dbt.adapters.silt.engine.commands.spark.types import check_collations, spark_schema
 from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.row_ids import ROW_ID, ROW_VERSION
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError
@@ -201,6 +201,7 @@ def _scan(spark: SparkSession, log: DeltaLog, snapshot: Snapshot, with_position:
     schema = nullable_schema(type_widening.without_changes(column_mapping.without_mapping(snapshot.schema)))
     stored = _stored(snapshot)
     storable_schema.check_readable(stored, log.name)
+    check_collations(spark, schema, log.name)
     return _Scan(spark, log.name, snapshot.version, log.store.root, schema, stored, with_position)
 
 

@@ -11,11 +11,12 @@ import re
 from dataclasses import replace
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark_types
 
+from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.table.collations import FEATURE
+from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     DataType,
@@ -24,17 +25,42 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     data_type_from_json,
     map_fields,
     nullable_schema,
+    primitive_types,
 )
 from dbt.adapters.silt.engine.sql.portable_types import type_remedy
 
 # Spark silently drops the collation of such a type.
 _COLLATED_LENGTH = re.compile(r"char\s*\(\s*[0-9]+\s*\)\s*collate\s+(?!utf8_binary\b)", re.IGNORECASE)
+_NO_COLLATION = "COLLATION_INVALID_NAME"
+_KNOWN_COLLATIONS: set[str] = set()
 _INHERITED = ("comment", CHAR_VARCHAR_KEY)
 
 
 def spark_schema(schema: StructType) -> spark_types.StructType:
     """Converts a schema of the kernel to Spark's, with nullability and metadata."""
     return spark_types.StructType.fromJson(json.loads(schema.to_json()))
+
+
+def check_collations(spark: SparkSession, schema: StructType, table: str) -> None:
+    """Checks that Spark has the collations of a table's columns.
+
+    Raises:
+        UnsupportedFeatureError: if a collation is unknown.
+    """
+    names = {name for each in primitive_types(schema) if (name := collations.collation(each.name)) is not None}
+    for name in sorted(names - _KNOWN_COLLATIONS):
+        try:
+            spark.sql(f"select '' collate {name}").schema  # noqa: B018 -- Spark Connect analyses a query only if asked
+        except errors.SPARKS as error:
+            if errors.condition(error) != _NO_COLLATION:
+                raise
+            raise UnsupportedFeatureError(
+                f"the table has the collation {name}, which this version of Spark does not have",
+                remedy="Read it with a version of Spark that has the collation, or with `silt.read`, as plain text",
+                table=table,
+                details={"features": (collations.FEATURE,)},
+            ) from error
+        _KNOWN_COLLATIONS.add(name)
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:
@@ -69,7 +95,7 @@ def column_type(text: str, table: str | None = None) -> StructField:
             f"the type `{text}` has both a length and a collation",
             remedy="Use `string collate ...`, and check the length with a constraint",
             table=table,
-            details={"features": (FEATURE,)},
+            details={"features": (collations.FEATURE,)},
         )
     return kernel_schema(spark_types.StructType([spark_types.StructField("", parsed)])).fields[0]
 

@@ -10,6 +10,7 @@ Source: the Delta proposal "Collated String Type", and the metadata `__COLLATION
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -19,7 +20,9 @@ KEY: Final = "__COLLATIONS"
 FEATURE: Final = "collations"
 STRING: Final = "string"
 
-_COLLATED: Final = f"{STRING} collate "
+_PREFIX: Final = f"{STRING} collate "
+_COLLATED: Final = re.compile(f"{_PREFIX}([A-Za-z][A-Za-z0-9_]*)")
+"""The name of a type. It becomes a part of SQL, so a log cannot put anything else into it."""
 _BY_BYTES: Final = "UTF8_BINARY"
 _OF_SPARK: Final = "UTF8_"
 _PROVIDERS: Final = ("spark", "icu")
@@ -27,7 +30,8 @@ _PROVIDERS: Final = ("spark", "icu")
 
 def collation(type_name: str) -> str | None:
     """Returns the collation of a type, or None if its values compare without one."""
-    return type_name[len(_COLLATED) :] if type_name.startswith(_COLLATED) else None
+    found = _COLLATED.fullmatch(type_name)
+    return None if found is None else found[1]
 
 
 def has_collation(type_names: Iterable[str]) -> bool:
@@ -51,7 +55,7 @@ def given(metadata: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(identifiers, dict) or not all(isinstance(each, str) for each in identifiers.values()):
         raise ValueError(f"{KEY} {identifiers!r}")
     names = {path: _name(identifier) for path, identifier in identifiers.items()}
-    return {path: f"{_COLLATED}{name}" for path, name in names.items() if name != _BY_BYTES}
+    return {path: f"{_PREFIX}{name}" for path, name in names.items() if name != _BY_BYTES}
 
 
 def identifier(name: str) -> str:
@@ -60,11 +64,12 @@ def identifier(name: str) -> str:
 
 
 def _name(identifier: str) -> str:
-    provider, _, name = identifier.partition(".")
-    if provider.lower() not in _PROVIDERS or not name:
+    provider, _, versioned = identifier.partition(".")
+    name = versioned.partition(".")[0]  # the version only concerns statistics
+    if provider.lower() not in _PROVIDERS or collation(f"{_PREFIX}{name}") is None:
         raise UnsupportedFeatureError(
             f"the table has the collation {identifier}, which Spark does not have",
             remedy="Change the column to `string`, or to a collation of Spark, with the engine that created the table",
             details={"features": (FEATURE,)},
         )
-    return name.partition(".")[0]  # a version only concerns statistics
+    return name
