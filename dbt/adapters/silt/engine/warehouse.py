@@ -366,7 +366,7 @@ class Warehouse:
         if self._transaction.is_open:
             self._transaction.begin(self._namespace.database)  # raises
         within = self._seen_by(self.spark, self._read_history)
-        within._namespace.temporary = self._namespace.temporary
+        within._namespace.temporary, within._session_changes = self._namespace.temporary, self._session_changes
         within._transaction = SessionTransaction(self._databases.catalog)
         within._transaction.begin(self._namespace.database, skips.checked(txn))
         try:
@@ -488,13 +488,9 @@ class Warehouse:
         )
         if build is not None and self._session_changes:
             build = replace(build, unknown=(*build.unknown, _CHANGED_SESSION))
-        may_be_reused = build is None and txn is None and not self._transaction.is_open
-        if may_be_reused and isinstance(parsed, CreateTable):
-            context, now = self._context(settings), self.settings.clock.now_ms()
-            build = skips.session_build(context, parsed, self._session_changes, now)
-            done = None if build is None else skips.reused(context, parsed, build)
-            if done is not None:
-                return Result(outcome=done)
+        if build is None and isinstance(parsed, CreateTable):
+            now = self.settings.clock.now_ms()
+            build = skips.session_build(self._context(settings), parsed, self._session_changes, now)
         result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
         rows = result.dataframe
         return result if rows is None else replace(result, dataframe=self._mapping(rows, parsed))
@@ -591,7 +587,7 @@ class Warehouse:
         self._namespace = namespace
         self._snapshot_views = SnapshotViews(namespace.spark)
         self._read_history = read_history
-        self._session_changes: tuple[Statement, ...] = ()
+        self._session_changes: list[Statement] = []
 
     def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
         """Returns the same warehouse for another session, with the same current database and schema."""
@@ -656,15 +652,19 @@ class Warehouse:
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
         retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
         if statement.changes_session:
-            self._session_changes += (statement,)
+            self._session_changes.append(statement)
         if not self._transaction.is_open:
-            return retry.run(statement, settings, self._context)
+            return self._reused(statement, settings) or retry.run(statement, settings, self._context)
         self._transaction.check_joined(statement)
         log = self._transaction.check(statement, self._statement_namespace())
         if log is not None and self._transaction.holds(log):
             return Result(outcome=Outcome(_SKIPPED, log.name, None, skipped=True))
-        result = retry.run(statement, settings, self._context)
+        result = self._reused(statement, settings) or retry.run(statement, settings, self._context)
         if statement.changes_something:
             self._transaction.check_joined(statement, is_done=True)
         # Its version on the branch is not the version that the table will have.
         return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))
+
+    def _reused(self, statement: Statement, settings: WriteSettings) -> Result | None:
+        done = None if settings.build is None else skips.reused(self._context(settings), statement)
+        return None if done is None else Result(outcome=done)

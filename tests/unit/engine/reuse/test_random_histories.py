@@ -71,7 +71,13 @@ class History:
         return bool(row["skipped"])
 
     def build_all(self) -> list[bool]:
+        """Builds all tables, sometimes in one transaction."""
+        is_transaction = self.drawn.random() < 0.3
+        if is_transaction:
+            self.house.sql("begin")
         found = [self.build(name) for name in self.variants]
+        if is_transaction:
+            self.house.sql("commit")
         self.reused += sum(found)
         self.built += len(found) - sum(found)
         return found

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock, back_off
-from dbt.adapters.silt.engine.sql.ast import Statement
+from dbt.adapters.silt.engine.sql.ast import Commit, Statement
 from dbt.adapters.silt.engine.statements import failures
 from dbt.adapters.silt.engine.statements.route import route
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
@@ -87,6 +87,8 @@ class ConflictRetry:
                     return _with_attempts(result, attempt)
 
     def _may_run_again(self, error: errors.SiltError, statement: Statement, context: Context, attempt: int) -> bool:
+        if isinstance(statement, Commit):
+            return False  # the transaction has ended
         if isinstance(error, errors.ExecutorLostError):
             return attempt < self.attempts
         if not isinstance(error, errors.ConcurrentModificationError) or isinstance(error, errors.ConcurrentDropError):

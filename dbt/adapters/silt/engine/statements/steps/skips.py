@@ -13,9 +13,10 @@ from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, facts_hash
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, ReadSet
 from dbt.adapters.silt.engine.reuse.decision import Reused
-from dbt.adapters.silt.engine.reuse.present import decide_now
+from dbt.adapters.silt.engine.reuse.present import decide_now, last_build, log_of
 from dbt.adapters.silt.engine.reuse.settings import session_settings
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.tokens import normal_text
@@ -129,8 +130,14 @@ def session_build(
     return Build(_OWNER, code, environment, at_ms, unknown=unknown)
 
 
-def reused(context: Context, statement: ast.Statement, build: Build) -> Outcome | None:
-    """Returns the outcome of a statement whose table holds the rows already; empty if it must be run."""
+def reused(context: Context, statement: ast.Statement) -> Outcome | None:
+    """Returns the outcome of a session's build whose table holds the rows already; empty if it must be run.
+
+    A transaction that skips a build has read the build's inputs and its table.
+    """
+    build, txn = context.settings.build, context.settings.txn or context.transaction.txn
+    if build is None or build.owner != _OWNER or txn is not None:
+        return None
     assert statement.changed_table is not None
     name = None if ast.is_path(statement.changed_table) else context.namespace.writable(statement.changed_table)
     entry = None if name is None else context.catalog.find(name)
@@ -140,4 +147,13 @@ def reused(context: Context, statement: ast.Statement, build: Build) -> Outcome 
     decision = decide_now(context.catalog, log, build, statement.text, context.resolver.allowed.named_files)
     if not isinstance(decision, Reused):
         return None
+    _note_reads(context, log)
     return Outcome(_OPERATION, log.name, decision.version, rows_inserted=0, attempts=0, skipped=True)
+
+
+def _note_reads(context: Context, log: DeltaLog) -> None:
+    last = last_build(log, _OWNER) if isinstance(log, BranchLog) else None
+    for name in (log.name, *last.facts.tables) if last is not None else ():
+        read = log_of(context.catalog, name)
+        if isinstance(read, BranchLog):
+            read.note(ReadSet(whole_table=True))
