@@ -18,7 +18,7 @@ SHOWING: Mapping[str, tuple[str, ...]] = {
     "history": ("history", "good"),
     "show": ("show", "good"),
     "check": ("check",),
-    "report": ("report", "--output", "OUTSIDE/report.html"),
+    "report": ("report",),
     "why": ("why", "good", "bad"),
     "session": ("session", "status"),
 }
@@ -55,19 +55,24 @@ class TestShowing:
 
     @pytest.mark.parametrize("subcommand", SHOWING)
     def test_the_target_folder_is_not_changed(
-        self, failed: Any, subcommand: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+        self, failed: Any, subcommand: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
+        monkeypatch.chdir(failed.project_root)
         before = self.files(failed)
         assert any(name.endswith("run_results.json") for name in before)
-        given = [each.replace("OUTSIDE", str(tmp_path)) for each in SHOWING[subcommand]]
+        given = list(SHOWING[subcommand])
         if subcommand != "session":
             given += ["--project-dir", str(failed.project_root), "--profiles-dir", str(failed.profiles_dir)]
         assert main(given) == 0, capfd.readouterr()
         assert self.files(failed) == before
 
-    def test_a_failed_build_can_be_retried_after_silt_why(self, failed: Any) -> None:
+    def test_a_failed_build_can_be_retried_after_commands_that_show_something(
+        self, failed: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(failed.project_root)
         write_file("select count(*) as n from {{ ref('good') }}", failed.project_root, "models", "bad.sql")
         places = ["--project-dir", str(failed.project_root), "--profiles-dir", str(failed.profiles_dir)]
         assert main(["why", "bad", *places]) == 0
+        assert main(["report", *places]) == 0
         results = run_dbt(["retry"])
         assert {each.node.name for each in results} == {"bad", "below"}

@@ -33,17 +33,14 @@ def test_the_page_is_written_and_its_path_printed(house: House, silt: Silt, outp
     assert os.listdir(output.parent) == ["page.html"]
 
 
-def test_the_page_is_written_into_the_target_folder_of_the_project(house: House, silt: Silt, tmp_path: Path) -> None:
-    silt("report", "--target-path", str(tmp_path / "target"))
-    assert (tmp_path / "target" / "silt_report.html").is_file()
-
-
-def test_without_a_project_the_page_is_written_into_the_current_folder(
-    house: House, silt: Silt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("project", [(), ("--target-path", "target")])
+def test_the_page_is_written_into_the_current_folder_and_not_into_target(
+    house: House, silt: Silt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, project: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    silt("report")
-    assert (tmp_path / "silt_report.html").is_file()
+    before = sorted(tmp_path.iterdir())
+    assert silt("report", *project).startswith(str(tmp_path / "silt_report.html"))
+    assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "silt_report.html"])
 
 
 def test_the_path_is_printed_as_json_on_request(house: House, silt: Silt, output: Path) -> None:

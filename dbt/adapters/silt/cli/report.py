@@ -31,7 +31,11 @@ def add(subparsers: Subparsers) -> None:
     parser = subcommand(subparsers, "report", "write the runs, models and tables as one page of HTML", _DESCRIPTION)
     add_runs(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help=f"where to write it, by default {FILE} in the project's target/"
+        "-o",
+        "--output",
+        default=FILE,
+        metavar="FILE",
+        help=f"where to write it, by default {FILE} in the current folder",
     )
 
 
@@ -46,7 +50,7 @@ def run(arguments: Namespace) -> int:
     """Writes the page, and prints its path."""
     warehouse = open_warehouse(arguments)
     made = document(source_of(warehouse, arguments), SystemClock().now_ms())
-    output = _output(arguments.output, warehouse)
+    output = Path(arguments.output).expanduser().absolute()
     _write(output, page(made.json))
     return show(answer(output, made), arguments.json)
 
@@ -81,12 +85,6 @@ def answer(output: Path, made: Document) -> Answer:
     line = f"{output}: {number_of(made.tables, 'table')}, {number_of(made.runs, 'run')}, {size(written)}"
     left = f"{number_of(len(made.problems), 'table')} could not be read: the page gives the reasons"
     return Answer(facts, [line, *made.notes, *([left] if made.problems else [])], 1 if made.problems else 0)
-
-
-def _output(named: str | None, warehouse: OpenWarehouse) -> Path:
-    if named is not None:
-        return Path(named).expanduser()
-    return (Path.cwd() if warehouse.target_path is None else warehouse.target_path) / FILE
 
 
 def _write(output: Path, text: str) -> None:
