@@ -111,3 +111,25 @@ def test_an_input_that_is_read_by_its_key_and_otherwise_is_needed_as_a_whole() -
     again = T.replace("k#0", "k#7").replace("v#1L", "v#8L")
     with pytest.raises(NotProved):
         proved("Project [k#0, v#1L]", "+- Join Inner, (v#1L = v#8L)", below(T, again, depth=2))
+
+
+DEFINITION = """WithCTE
+:- CTERelationDef 0, false
+:  +- SubqueryAlias c
+:     +- Project [k#0, n#1]
+:        +- SubqueryAlias __silt_input_0
+:           +- View (x)
++- Project [k#10, n#21]
+   +- Join Inner, {condition}
+      :- SubqueryAlias c
+      :  +- CTERelationRef 0, true, [k#10, n#11], false, false
+      +- SubqueryAlias c
+         +- CTERelationRef 0, true, [k#20, n#21], false, false"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "second"), [("(k#10 = n#21)", ("n",)), ("(k#10 = k#20)", ("k",)), ("(n#11 = n#21)", None)]
+)
+def test_a_table_expression_has_a_role_for_each_of_its_reads(condition: str, second: tuple[str, ...] | None) -> None:
+    found = roles(plan(DEFINITION.format(condition=condition)), [0], 2)
+    assert found == {0: frozenset({("k",), second})}

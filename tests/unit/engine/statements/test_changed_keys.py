@@ -156,6 +156,11 @@ SUPPORTED = (
     "select customer, x from orders lateral view explode(sequence(1, amount)) e as x",
     "select customer, sum(amount) s from orders group by customer having sum(amount) > 10 order by s",
     "from orders |> where amount > 5 |> aggregate count(*) as n group by customer",
+    "with o as (select * from orders) select a.customer, b.amount from o a join o b on a.customer = b.id",
+    "with o as (select id, customer, amount from orders where amount > 5), p as (select * from o) "
+    "select customer, amount from p union all select id, amount from o union all select customer, id from o",
+    "with o as (select id, customer from orders), n as (select id, count(*) as n from o group by id) "
+    "select o.customer, n.n from o left join n on n.id <=> o.customer",
 )
 
 
@@ -191,6 +196,74 @@ def test_a_table_joined_by_another_column_is_needed_as_a_whole(shop: House) -> N
     model = Model(shop, "select a.customer, b.amount from orders a join orders b on a.id = b.customer")
     shop.sql("insert into orders values (5, 5, 100)")
     assert "needs all rows" in str(model.run())
+
+
+def test_a_table_expression_that_is_read_by_the_key_and_as_a_whole_replaces_all_rows_if_it_changes(shop: House) -> None:
+    shop.sql("create view bought as select customer, amount from orders")
+    for query in (
+        "with o as (select * from bought) select customer, amount, (select max(amount) from o) as most from o",
+        "with o as (select * from bought) select c.customer, c.name from o join customers c on c.customer = o.customer "
+        "where o.amount in (select max(amount) from o)",
+        "select customer, amount, (select max(amount) from bought) as most from bought",
+    ):
+        model = Model(shop, query)
+        assert model.run() is None, query
+        shop.sql("insert into customers values (1, 'ann', 'no')")
+        assert model.run() is None, query
+        shop.sql("insert into orders values (5, 2, 1000)")
+        assert "main.orders, of which the query needs all rows, has changed" in str(model.run()), query
+        shop.sql("delete from orders where id = 5")
+
+
+def test_only_files_that_hold_a_changed_key_in_some_column_are_read(house: House) -> None:
+    house.sql("create table pairs as select int(id) as a, int(id + 100) as b from range(3)")
+    first = house.log("pairs").snapshot().files["path"].to_pylist()
+    house.sql("insert into pairs values (1000, 500)")
+    query = "with p as (select * from pairs) select x.a as k, x.b, y.a as other from p x left join p y on x.a = y.b"
+    model = Model(house, query, "k")
+    house.sql("insert into pairs values (2000, 1000), (500, 1)")
+    house.sql("delete from pairs where a = 500")
+    expected = house.rows(query)
+    for path in first:
+        house.log("pairs").store.delete(path)
+    house.sql(f"insert into totals by name replace {model.clause} {query}")
+    assert (reason(house), house.rows("select * from totals")) == (None, expected)
+
+
+def test_a_key_of_the_type_char_is_compared_as_its_column_shows_it(house: House) -> None:
+    house.sql("create table t (k char(3), g char(3), v int) partitioned by (g)")
+    house.sql("create table u (k char(3), w varchar(3))")
+    house.sql("insert into t values ('ab', 'ab', 1), ('abc', 'a', 2), (null, 'ab', 3)")
+    house.sql("insert into u values ('ab', 'ab'), ('b', 'b ')")
+    queries = (
+        "select k, sum(v) as s from t group by k",
+        "select g as k, sum(v) as s from t group by g",
+        "select t.k, t.v, u.w from t left join u on t.k = u.k",
+        "select w as k, k as other from u",
+        "with c as (select * from t) select x.k, y.v from c x join c y on x.k = y.g",
+    )
+    models = [Model(house, query, "k", table=f"m{number}") for number, query in enumerate(queries)]
+    house.sql("insert into t values ('ab ', 'b', 10), ('b', 'ab ', 5)")
+    house.sql("update u set w = 'x' where k = 'ab'")
+    house.sql("delete from t where k = 'abc'")
+    assert [model.run() for model in models] == [None] * len(models)
+
+
+def test_a_key_whose_columns_differ_in_type_is_refused_with_both_types(house: House) -> None:
+    house.sql("create table t (k char(3), v int)")
+    house.sql("create table u (k string, c char(5), n bigint)")
+    for query, given, table, other in (
+        ("select k from t union all select k from u", "char(3)", "u", "string"),
+        ("select k from u union all select k from t", "string", "t", "char(3)"),
+        ("select k from t union all select c as k from u", "char(3)", "u", "char(5)"),
+        ("select t.k from t join u on t.k = u.k", "char(3)", "u", "string"),
+        ("select v as k from t union all select n as k from u", "BIGINT", "t", "INT"),
+    ):
+        with pytest.raises(UnsupportedStatementError) as refused:
+            house.sql(f"create table bad changed keys (k) as {query}")
+        message = str(refused.value).lower()
+        assert f"has a key of the type {given}, but".lower() in message, query
+        assert f"of silt.main.{table} has the type {other}".lower() in message, query
 
 
 def test_unpivot_groupings_by_the_key_and_orders_of_rows_are_maintained(shop: House) -> None:

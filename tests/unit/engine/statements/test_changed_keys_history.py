@@ -61,6 +61,7 @@ TYPES = (
     ),
     Values("decimal(38, 2)", ("-999999999999999999999999999999999999.99", "0.00", "0.01", "1.50", "99999999999.99")),
     Values("double", ("double('-inf')", "-0.0d", "0.1d", "1e300d", "double('nan')")),
+    Values("char(3)", ("' '", "'A'", "'a'", "'a b'", "'ä😀'")),
     Values("binary", ("x''", "x'00'", "x'61'", "x'6100'", "x'ff'")),
 )
 PROPERTIES = (
@@ -102,6 +103,23 @@ def with_dimension(chance: random.Random, values: Values) -> str:
     return f"select x.k, x.v, x.g{label} from {relation(chance, values, 'a')} x {kind} d on x.g = d.g"
 
 
+def shared(chance: random.Random, plain: str) -> str:
+    """A table expression that is read by several keys, or by the key and as a whole."""
+    chosen = chance.choice(
+        (
+            "select x.k, y.v, x.g from c x join c y on x.k = y.g",
+            "select x.k, x.v, y.k as g from c x left join c y on x.k <=> y.g",
+            "select x.g as k, x.v, y.g from c x left join c y on x.g = y.k",
+            "select k, v, g from c union all select g as k, v, k as g from c",
+            "select k, v, g from c union select g as k, max(v) as v, g from c group by g",
+            "select k, v, g from c where exists (select 1 from c y where y.g = c.k)",
+            "select x.k, y.v, x.g from c x left join c y on x.v = y.v",
+            "select k, v, (select max(g) from c) as g from c",
+        )
+    )
+    return f"with c as ({plain}) {chosen}"
+
+
 def base(chance: random.Random, values: Values) -> str:
     plain = f"select k, v, g from {relation(chance, values, 'a')}"
     both, where = chance.choice(("union", "union all")), values.condition(chance, ("k", "g", "w"))
@@ -112,6 +130,8 @@ def base(chance: random.Random, values: Values) -> str:
             joined(chance, values),
             with_dimension(chance, values),
             f"with c as ({plain}) select c.k, c.v, e.g from c join c e on c.k = e.k",
+            shared(chance, plain),
+            shared(chance, plain),
             "select k, v, g from a where g in (select g from d)",
             "select k, v, e.x as g from a lateral view explode(array(g, k)) e as x",
         )

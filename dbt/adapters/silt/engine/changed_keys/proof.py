@@ -21,7 +21,11 @@ Need: TypeAlias = int | tuple[int, int]
 """An attribute that holds a column of the key, or two attributes of which the first non-null value is the key's."""
 
 Roles: TypeAlias = Mapping[int, frozenset[tuple[str, ...] | None]]
-"""The number of an input -> for each read of it, the columns that hold the key; None if the input is constant."""
+"""The number of an input -> the columns that hold the key in each of its reads; None for a read that is constant.
+
+A common table expression reads an input once, and may be read by several keys. Each read then gets the rows of all of
+them: rows with other keys only add rows of the result that have other keys.
+"""
 
 Rule: TypeAlias = "Callable[[Proof, PlanNode, Sequence[Need]], Roles]"
 """Returns the roles of the inputs for an operator in whose rows these attributes hold the key."""
@@ -61,14 +65,14 @@ class NotProved(Exception):
 
 @dataclass(frozen=True)
 class Proof:
-    """Proves the inputs of a plan.
+    """Proves the inputs of a plan."""
 
-    Args:
-        constants: the inputs that are constant everywhere in the query.
-    """
-
-    constants: frozenset[int] = frozenset()
     _definitions: dict[str, PlanNode] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def has_definitions(self) -> bool:
+        """Whether the plan has common table expressions."""
+        return bool(self._definitions)
 
     def keyed(self, node: PlanNode, needs: Sequence[Need]) -> Roles:
         """Returns the roles of the inputs for a plan in which these attributes hold the key.
@@ -138,7 +142,7 @@ class Proof:
 
 
 def roles(plan: PlanNode, key: Sequence[int], num_columns: int) -> Roles:
-    """Returns the roles of the inputs of a plan, each with a single role.
+    """Returns the roles of the inputs of a plan.
 
     Args:
         key: the positions of the key's columns in the plan's rows.
@@ -147,20 +151,17 @@ def roles(plan: PlanNode, key: Sequence[int], num_columns: int) -> Roles:
     Raises:
         NotProved: if the query was not proved.
     """
-    constants: frozenset[int] = frozenset()
-    while True:
-        proof = Proof(constants)
-        for node in plan.all():
-            if node.operator == "WithCTE":
-                proof.define(node)
-        output = proof.output(plan)
-        if len(output) != num_columns:
-            raise NotProved("has a result of an unknown form")
-        found = proof.keyed(plan, [output[at] for at in key])
-        mixed = {number for number, each in found.items() if len(each) > 1}
-        if not mixed:
-            return found
-        constants |= mixed
+    proof = Proof()
+    for node in plan.all():
+        if node.operator == "WithCTE":
+            proof.define(node)
+    output = proof.output(plan)
+    if len(output) != num_columns:
+        raise NotProved("has a result of an unknown form")
+    found = proof.keyed(plan, [output[at] for at in key])
+    if not proof.has_definitions and any(len(each) > 1 for each in found.values()):
+        raise NotProved("reads an input by its key and in other ways")  # only a table expression is read several times
+    return found
 
 
 def input_number(node: PlanNode) -> int | None:
@@ -196,10 +197,7 @@ def _project(proof: Proof, node: PlanNode, needs: Sequence[Need]) -> Roles:
     chosen = [_item(items, need) for need in needs]
     number = input_number(inner)
     if number is not None:
-        columns = None if number in proof.constants else tuple(each.name for each in chosen)
-        if columns is None:
-            raise NotProved("reads an input by its key and in other ways")
-        return {number: frozenset((columns,))}
+        return {number: frozenset((tuple(each.name for each in chosen),))}
     return proof.keyed(inner, [_source(each) for each in chosen])
 
 

@@ -8,7 +8,7 @@ replaced, and the outcome says why.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final
@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
-from dbt.adapters.silt.engine.kernel.table.expressions import Expression, renamed
+from dbt.adapters.silt.engine.kernel.table.expressions import Expression, Or, renamed
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.positions import (
     Position,
@@ -74,21 +74,41 @@ class _Restriction:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def __call__(self, _: Table, read: Read) -> str:
-        columns = self.query.roles.get(next(self._numbers))
-        if columns is None:
+        number = next(self._numbers)
+        if self.query.needs_all(number):
             return self.views.view(read.log, read.snapshot, read.files)
-        names = zip((name.lower() for name in self.query.key), columns, strict=True)
-        predicate = renamed(self.predicate, dict(names))
+        keys = self.query.keys_of(number)
+        predicate = _any(self._predicate(columns) for columns in keys)
         view = self.views.view(read.log, read.snapshot, skipping.prune(read.snapshot, predicate, read.files))
         # Spark skips row groups and pages by the condition, but not by the join.
-        joined = _semi_join(columns, self.query.key, self.keys)
-        return f"(select * from {view} as {_ROWS} {joined} where {condition_text(predicate, _ROWS)})"
+        chosen = f"from {view} as {_ROWS} {self._with_keys(keys)} {condition_text(predicate, _ROWS)}"
+        return f"(select {_ROWS}.* {chosen})"
+
+    def _predicate(self, columns: tuple[str, ...]) -> Expression:
+        return renamed(self.predicate, dict(zip((name.lower() for name in self.query.key), columns, strict=True)))
+
+    def _with_keys(self, keys: Sequence[tuple[str, ...]]) -> str:
+        """Returns the clauses that keep the rows with a changed key in any list of columns."""
+        if len(keys) == 1:
+            return f"{_semi_join(keys[0], self.query.key, self.keys)} where"
+        found = (f"exists (select 1 from {self.keys} as {_KEYS} where {_equal(each, self.query.key)})" for each in keys)
+        return f"where ({' or '.join(found)}) and"
+
+
+def _any(parts: Iterable[Expression]) -> Expression:
+    found = tuple(parts)
+    return found[0] if len(found) == 1 else Or(found)
 
 
 def _semi_join(columns: Iterable[str], key: Iterable[str], keys: str) -> str:
-    """Returns the clause that keeps the rows of `_ROWS` with a changed key, null included."""
+    """Returns the clause that keeps the rows of `_ROWS` with a changed key."""
+    return f"left semi join {keys} as {_KEYS} on {_equal(columns, key)}"
+
+
+def _equal(columns: Iterable[str], key: Iterable[str]) -> str:
+    """Returns the condition that columns of `_ROWS` have the values of a changed key, null included."""
     equal = (f"{_ROWS}.{quote(column)} <=> {_KEYS}.{quote(name)}" for column, name in zip(columns, key, strict=True))
-    return f"left semi join {keys} as {_KEYS} on {' and '.join(equal)}"
+    return " and ".join(equal)
 
 
 def replace_changed_keys(context: Context, statement: ast.Insert, change: Change, placement: Placement) -> Outcome:
@@ -179,11 +199,11 @@ def _changed_keys(context: Context, query: KeyedQuery, change: Change) -> DataFr
     if query.problem is not None:
         raise _MustRebuild(f"the query {query.problem}")
     recorded = _recorded(query, change)
-    frames = [
-        _keys_in(context, query, change.resolved.cut[table.log], recorded, number)
+    found = [
+        keys
         for number, table in enumerate(query.inputs)
+        for keys in _keys_in(context, query, change.resolved.cut[table.log], recorded, number)
     ]
-    found = [each for each in frames if each is not None]
     if not found:
         raise _MustRebuild("no input of the query has the key")
     return reduce(DataFrame.unionAll, found).distinct()
@@ -231,9 +251,9 @@ def _changed_settings(before: BuildFacts, now: BuildFacts) -> str:
     return f"{' and '.join(named)} {'have' if len(named) > 1 else 'has'} changed since the last run"
 
 
-def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: BuildFacts, number: int) -> DataFrame | None:
-    """Returns the keys that changed in an input, if the input has the key."""
-    log, columns = query.inputs[number].log, query.roles.get(number)
+def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: BuildFacts, number: int) -> list[DataFrame]:
+    """Returns the keys that changed in an input, for each list of its columns that holds the key."""
+    log = query.inputs[number].log
     before = recorded.tables[log.name]
     if before.version > end.version:
         raise _MustRebuild(
@@ -242,14 +262,15 @@ def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: Build
     try:
         changed = changes_after(log, before.version, end, lambda start: before.content in (None, start.content))
         rows = change_feed.read_changed(context.spark, log, changed)
-        if columns is not None:
-            named = zip(columns, query.key, strict=True)
-            return rows.select(*(rows[quote(column)].alias(name) for column, name in named))
-        if rows.limit(1).count():
+        if query.needs_all(number) and rows.limit(1).count():
             raise _MustRebuild(f"{log.name}, of which the query needs all rows, has changed")
     except (errors.VersionNotFoundError, errors.UnsupportedStatementError) as error:
         raise _MustRebuild(f"the changes of {log.name} are not known: {error.problem}") from error
-    return None
+    return [_named(rows, columns, query.key) for columns in query.keys_of(number)]
+
+
+def _named(rows: DataFrame, columns: Iterable[str], names: Iterable[str]) -> DataFrame:
+    return rows.select(*(rows[quote(old)].alias(new) for old, new in zip(columns, names, strict=True)))
 
 
 def _restricted_sql(

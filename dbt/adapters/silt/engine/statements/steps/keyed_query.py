@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -12,24 +12,24 @@ from dbt.adapters.silt.engine.changed_keys.plan_text import (
     unreadable_name,
     with_readable_strings,
 )
-from dbt.adapters.silt.engine.changed_keys.proof import INPUT, NotProved, roles
+from dbt.adapters.silt.engine.changed_keys.proof import INPUT, NotProved, Roles, roles
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, content_schema, facts_hash
 from dbt.adapters.silt.engine.kernel.printable import line
 from dbt.adapters.silt.engine.kernel.table.schema import (
-    DataType,
     DecimalType,
     MapType,
     PrimitiveType,
+    StructField,
     StructType,
     all_fields,
 )
+from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.reuse.settings import hashes, session_settings
 from dbt.adapters.silt.engine.sql.ast import ChangedKeys, Name
-from dbt.adapters.silt.engine.sql.conditions.predicates import compares_otherwise
 from dbt.adapters.silt.engine.sql.tokens import normal_text, tokenize
 from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table, View, distinct, full_name
@@ -53,15 +53,23 @@ class KeyedQuery:
         key: the names of the key's columns in the result.
         facts: the facts that determine the rows of the query.
         inputs: the tables, in the order in which the query and its views name them.
-        roles: the columns of each of these tables that hold the key, unless all rows of the table are needed.
+        roles: the columns of each of these tables that hold the key in each read of it, unless it needs all rows.
         problem: why the query cannot be evaluated for single keys, to continue "the query ...", if so.
     """
 
     key: tuple[str, ...]
     facts: BuildFacts
     inputs: tuple[Table, ...] = ()
-    roles: Mapping[int, tuple[str, ...] | None] = field(default_factory=dict)
+    roles: Roles = field(default_factory=dict)
     problem: str | None = None
+
+    def needs_all(self, number: int) -> bool:
+        """Returns whether the query needs all rows of an input."""
+        return None in self.roles.get(number, (None,))
+
+    def keys_of(self, number: int) -> list[tuple[str, ...]]:
+        """Returns the columns of an input that hold the key: several lists, if the input is read by several keys."""
+        return sorted(each for each in self.roles.get(number, ()) if each is not None)
 
 
 class Numbered:
@@ -102,12 +110,14 @@ def keyed_query(
     try:
         _check_relations(resolved, facts)
         found = _roles(context, sql, positions, len(columns.names))
-        types = dict(zip(key, (columns.fields[at].type for at in positions), strict=True))
+        query = KeyedQuery(key, facts, inputs, found)
+        types = [columns.fields[at] for at in positions]
         _check_types(types)
-        for number, names in found.items():
-            _check_same(dict(zip(names or (), types.values(), strict=False)), schemas[number], inputs[number].log.name)
+        for number, table in enumerate(inputs):
+            for names in query.keys_of(number):
+                _check_same(dict(zip(names, types, strict=True)), schemas[number], table.log.name)
         if target is not None:
-            _check_same(types, target, "the table")
+            _check_same(dict(zip(key, types, strict=True)), target, "the table")
         _check_mapped(clause, inputs, found)
     except NotProved as error:
         if not clause.or_all:
@@ -117,7 +127,7 @@ def keyed_query(
                 "`on_unsupported_query: full_refresh`",
             ) from error
         return KeyedQuery(key, facts, inputs, problem=str(error))
-    return KeyedQuery(key, facts, inputs, found)
+    return query
 
 
 def _positions(clause: ChangedKeys, columns: StructType) -> list[int]:
@@ -173,15 +183,14 @@ def _column_names(relation: Table | View, resolved: Resolved) -> Sequence[str]:
     return [each.name for each in all_fields(relation.snapshot(resolved.cut).schema)]
 
 
-def _roles(context: Context, sql: str, positions: list[int], num_columns: int) -> Mapping[int, tuple[str, ...] | None]:
+def _roles(context: Context, sql: str, positions: list[int], num_columns: int) -> Roles:
     readable = with_readable_strings(sql, tokenize(sql))
     plan = resolved_plan(_explained(context, readable))
     if plan is None and readable != sql:
         raise NotProved("has a string with a bracket, a backslash, a line break or `#` that determines a type")
     if plan is None or any("variablereference(" in each.text for each in plan.all()):
         raise NotProved("uses a variable" if plan is not None else "has a plan of an unknown form")
-    found = roles(plan, positions, num_columns)
-    return {number: next(iter(places)) for number, places in found.items()}
+    return roles(plan, positions, num_columns)
 
 
 def _explained(context: Context, sql: str) -> str:
@@ -198,20 +207,22 @@ def _explained(context: Context, sql: str) -> str:
             conf.set(_SHOWN_FIELDS, before)
 
 
-def _check_types(key: Mapping[str, DataType]) -> None:
-    for name, kind in key.items():
+def _check_types(key: Iterable[StructField]) -> None:
+    for each in key:
+        kind = each.type
         if not isinstance(kind, DecimalType) and not (isinstance(kind, PrimitiveType) and kind.name in _KEY_TYPES):
-            raise NotProved(f"has the key `{name}` of type {kind.sql_name}")
+            raise NotProved(f"has the key `{each.name}` of type {kind.sql_name}")
 
 
-def _check_same(expected: Mapping[str, DataType], schema: StructType, table: str) -> None:
-    """Checks that columns of a table have the types of the key, and that Spark compares all their characters."""
-    for name, kind in expected.items():
+def _check_same(expected: Mapping[str, StructField], schema: StructType, table: str) -> None:
+    """Checks that columns of a table have the types of the key, so that equal values have equal characters."""
+    for name, key in expected.items():
         column = schema.field(name)
         if column is None:
             raise NotProved(f"has the key `{name}`, which is not a column of {table}")
-        if column.type != kind or compares_otherwise(schema, (column.name,)):
-            raise NotProved(f"has a key of another type than `{name}` of {table}")
+        given, wanted = padded_type(key).sql_name, padded_type(column).sql_name
+        if given != wanted:
+            raise NotProved(f"has a key of the type {given}, but `{name}` of {table} has the type {wanted}")
 
 
 def _check_mapping(
@@ -233,11 +244,12 @@ def _check_mapping(
                 schema.require(column, each.log.name)
 
 
-def _check_mapped(clause: ChangedKeys, inputs: tuple[Table, ...], found: Mapping[int, tuple[str, ...] | None]) -> None:
+def _check_mapped(clause: ChangedKeys, inputs: tuple[Table, ...], found: Roles) -> None:
     for name, columns in clause.inputs:
         expected = [column.lower() for column in columns]
-        for number, given in found.items():
-            if _is_named(inputs[number], name) and [each.lower() for each in given or ()] != expected:
+        for number, places in found.items():
+            given = [[each.lower() for each in place or ()] for place in places]
+            if _is_named(inputs[number], name) and given != [expected]:
                 named = ", ".join(map(quote, columns))
                 raise NotProved(f"does not take its key from {named} of {inputs[number].log.name}")
 
