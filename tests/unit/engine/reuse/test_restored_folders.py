@@ -79,6 +79,17 @@ def test_a_table_is_built_from_another_version_of_the_same_number(shop: House) -
     assert house.sql(SUM).collect()[0].skipped
 
 
+def test_a_build_in_a_transaction_knows_the_version_of_its_input_that_was_published(shop: House) -> None:
+    for statement in ("begin", "insert into src values ('c', 7)", SUM, "commit"):
+        shop.sql(statement)
+    assert shop.log("src").snapshot().version == 3 and shop.sql(SUM).collect()[0].skipped
+    house = swapped(shop)
+    house.sql("insert into src values ('y', 50)")
+    assert house.log("src").snapshot().version == 3
+    assert not house.sql(SUM).collect()[0].skipped
+    assert house.rows("select s from total") == [(151,)]
+
+
 def test_a_table_is_built_if_only_its_input_was_rearranged_after_it_was_restored(shop: House) -> None:
     house = swapped(shop)
     house.sql("optimize src")

@@ -82,6 +82,7 @@ class Branch:
     def __init__(self, register: Publications, branch_id: str | None = None) -> None:
         self.id = branch_id or str(new_publication(register.clock))
         self._register = register
+        self._is_lasting = branch_id is not None
         self._logs: dict[str, BranchLog] = {}
         self._names: dict[_Key, NameChange] = {}
         self._dropped_schemas: dict[str, bool] = {}
@@ -96,7 +97,7 @@ class Branch:
         with self._lock:
             if location not in self._logs:
                 folder = self._register.store.child(f"{self._folder}/{location}")
-                self._logs[location] = BranchLog(main, folder)
+                self._logs[location] = BranchLog(main, folder, self._is_lasting)
             return self._logs[location]
 
     def new_log(self, main: DeltaLog) -> BranchLog:
@@ -300,7 +301,7 @@ class Branch:
         Raises:
             CorruptLogError, StorageError: if the storage failed; the other branch is then never used.
         """
-        other = Branch(self._register)
+        other = Branch(self._register, str(new_publication(self._register.clock)))
         other._take_over(self, lost)
         return other
 
@@ -412,7 +413,8 @@ class Branch:
             only: the only table to open, if the branch is opened to read this table.
 
         Raises:
-            ConcurrentDropError: if a changed table no longer exists, or no longer has the version of its base.
+            ConcurrentDropError: if a changed table no longer exists, or no longer has the version of its base, because
+                its folder was restored from a copy.
             CorruptLogError, StorageError: if the branch cannot be read.
         """
         store = self._register.store
@@ -439,7 +441,7 @@ class Branch:
             files = self._register.store.files_below(f"{self._folder}/{location}")
             if len(files) > 1 and not leaves_lost:
                 raise ConcurrentDropError(
-                    "the version that the run has changed no longer exists",
+                    f"the version that the run has changed no longer exists: {error.problem}",
                     table=table,
                     remedy="Drop the run (`silt drop-run`), and run it again",
                 ) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Final
 
 from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import (
@@ -225,7 +225,9 @@ class BranchFolder:
 
 
 BASE: Final = "base.json"
-"""The document in the folder of a branch for a table: the table's name, and the version at which the branch begins."""
+"""The document in the folder of a branch for a table: the table's name, the version at which the branch begins, and the
+hash of that version's files if other processes may continue the branch.
+"""
 
 
 class BranchLog(DeltaLog):
@@ -238,13 +240,15 @@ class BranchLog(DeltaLog):
     Args:
         main: the table.
         folder: the folder of the branch for this table.
+        is_lasting: whether other processes may continue the branch.
     """
 
-    def __init__(self, main: DeltaLog, folder: Store) -> None:
+    def __init__(self, main: DeltaLog, folder: Store, is_lasting: bool = False) -> None:
         self._branched = BranchedStore(main.store, folder)
         super().__init__(self._branched, main.name, main.clock)
         self.main = main
         self.guard = main.guard
+        self._is_lasting = is_lasting
         self.reads = ReadSet()
         self._base: Snapshot | None = None
 
@@ -311,23 +315,46 @@ class BranchLog(DeltaLog):
         """Returns the base that the branch has recorded, or records the newest version as its base."""
         recorded = self._recorded()
         if recorded is not None:
-            return None if recorded == BEFORE_ALL else self.main.snapshot_at(recorded)
+            return self._known(recorded)
         newest = self.main.snapshot()
-        self._record(newest.version)
+        self._record(newest.version, newest.content if self._is_lasting else None)
         first = self._recorded()
-        return newest if first is None or first == newest.version else self.main.snapshot_at(first)
+        return newest if first is None or first.version == newest.version else self._known(first)
 
-    def _record(self, version: int) -> None:
+    def _known(self, recorded: _Base) -> Snapshot | None:
+        if recorded.version == BEFORE_ALL:
+            return None
+        found = self.main.snapshot_at(recorded.version)
+        if recorded.content not in (None, found.content):
+            version = f"v{recorded.version}"
+            raise VersionNotFoundError(
+                f"its folder was restored from a copy: its {version} is not the {version} with which the run began",
+                table=self.name,
+                remedy="Drop the run (`silt drop-run`), and run it again",
+            )
+        return found
+
+    def _record(self, version: int, content: str | None = None) -> None:
         body = {"format": json_fields.FORMAT, "version": version, "table": self.name}
+        body |= {} if content is None else {"content": content}
         self._branched.branch.make_folder("")
         self._branched.branch.put_if_absent(BASE, json.dumps(body).encode())
 
-    def _recorded(self) -> int | None:
+    def _recorded(self) -> _Base | None:
         try:
             body = foreign_json.loads(self._branched.branch.read(BASE, DOCUMENT_BYTES))
             json_fields.check_format(body, "the base of the branch")
-            return int(body["version"])
+            content = body.get("content")
+            return _Base(int(body["version"]), None if content is None else str(content))
         except ObjectMissing:
             return None
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptLogError(f"the base of the branch cannot be read ({error!r})", table=self.name) from error
+
+
+@dataclass(frozen=True)
+class _Base:
+    """The version at which a branch begins, and the hash of its files, if it is recorded."""
+
+    version: int
+    content: str | None
