@@ -90,7 +90,9 @@ class TestAfterThePublication(AfterPublish):
             assert "Published" not in output
             assert rows(project, "notes") == NOTES
 
-    def test_a_statement_that_fails_leaves_itself_and_the_rest_to_the_same_run(self, project: Any) -> None:
+    def test_a_statement_that_fails_leaves_itself_and_the_rest_to_the_same_run(
+        self, project: Any, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         project.run_sql(f"drop table {project.test_schema}.notes")
         project.run_sql(f"create table {project.test_schema}.notes (event string not null, n int check (n < 3))")
         with pytest.raises(Exception, match="SILT_"):
@@ -99,7 +101,11 @@ class TestAfterThePublication(AfterPublish):
         assert RunRegistry(Path(project.project_root, "target")).entries()[-1].publication == "published"
         with pytest.raises(Exception, match="SILT_"):
             run_dbt(["build", *with_id("fourth")])
+        capfd.readouterr()
         assert silt(project, "publish", "fourth") == 2
+        said = capfd.readouterr().err
+        assert "the run `fourth` is published, but a statement after the publication failed: " in said, said
+        assert "run the rest: silt publish fourth, or drop the rest: silt drop-run fourth" in said
         assert rows(project, "notes") == []
         project.run_sql(f"drop table {project.test_schema}.notes")
         project.run_sql(f"create table {project.test_schema}.notes (event string, n bigint)")

@@ -85,7 +85,8 @@ def _run_later(warehouse: OpenWarehouse, branches: RunBranches, found: BranchedR
         return 0
     except (SiltError, StatementFailedError, CancelledError) as error:
         advice = advice_on_rest(found.run_id)
-        print(f"a statement after the publication failed: {error}\n  {advice}", file=sys.stderr)
+        failed = f"the run `{found.run_id}` is published, but a statement after the publication failed"
+        print(f"{failed}: {error}\n  {advice}", file=sys.stderr)
         return _FAILED
     finally:
         spark.close()
