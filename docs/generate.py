@@ -317,6 +317,11 @@ def macros_page() -> str:
                     "`silt_publish`",
                     "`--vars 'silt_publish: after_tests'` takes precedence over [`publish`](../running/publishing.md).",
                 ),
+                (
+                    "`silt_session_changes`",
+                    "With `drop`, a held run that is continued loses what "
+                    "[sessions](../running/publishing.md#sessions-on-the-branch-of-a-run) have changed on its branch.",
+                ),
             ],
         ),
         "## Settings of the session\n",

@@ -170,11 +170,45 @@ class TestACorrectionThatWouldLoseASessionsChange(Held):
         assert silt(project, "sql", text) == 0
         project.run_sql(f"update {schema}.src set v = 30 where id = 2")
         before = shown(project)
-        with pytest.raises(Exception, match=r"a session has changed .*a on the branch"):
+        with pytest.raises(Exception, match=r"a session has changed .*a \(UPDATE at .* UTC\) on the branch") as refused:
             run_dbt(["build", *with_id("day 1", day=1)])
+        assert "silt_session_changes: drop" in str(refused.value)
+        with pytest.raises(Exception, match="must be `keep` or `drop`, not `lose`"):
+            run_dbt(["build", *with_id("day 1", day=1, silt_session_changes="lose")])
         assert shown(project) == before
         assert silt(project, "publish", "day 1") == 0
         assert rows(project, "a") == [(1, 10), (2, 20)]
+
+
+class TestASessionsChangeIsDropped(Held):
+    def test_it_is_lost_with_all_that_was_made_from_it_and_the_source_is_read_again(self, project: Any) -> None:
+        schema = project.test_schema
+        changes = f"""
+            update {schema}.a set v = 99 where id = 2; optimize {schema}.own;
+            create table {schema}.copied as select * from {schema}.a; create table {schema}.gone as select 1 as id;
+            update {schema}.gone set id = 2; drop table {schema}.gone"""
+        assert silt(project, "sql", f"set silt.branch = 'day 1'; {changes}; reset silt.branch") == 0
+        project.run_sql(f"update {schema}.src set v = 20 where id = 2")
+        with pytest.raises(
+            Exception, match=r"a session has changed [^,]*\.a \(UPDATE [^,]*, [^,]*\.copied \(CREATE [^,]* on"
+        ):
+            run_dbt(["build", *with_id("day 1", day=1)])
+        _, output = run_dbt_and_capture(["build", *with_id("day 1", day=1, silt_session_changes="drop")])
+        assert "a session's change of" in output and "Published at one moment" in output
+        corrected(project)
+        assert "copied" not in shown(project) and "gone" not in shown(project)
+
+
+class TestMaintenanceOnTheBranch(Held):
+    def test_it_is_no_change_that_a_correction_would_lose(self, project: Any) -> None:
+        schema = project.test_schema
+        changes = f"""
+            optimize {schema}.a; create table {schema}.copied as select * from {schema}.a;
+            drop table {schema}.copied"""
+        assert silt(project, "sql", f"set silt.branch = 'day 1'; {changes}; reset silt.branch") == 0
+        project.run_sql(f"update {schema}.src set v = 20 where id = 2")
+        run_dbt(["build", *with_id("day 1", day=1)])
+        corrected(project)
 
 
 class TestRollingBackAHeldRun(Held):

@@ -17,6 +17,7 @@ from typing import Any, Final
 _DEFINED: Final = ("model", "seed", "snapshot", "function", "operation")
 _VARIABLES: Final = re.compile(r"\bvar\b")
 _ENVIRONMENT: Final = re.compile(r"\benv_var\b")
+_VALUE: Final = re.compile(r"""\{\{-?\s*(var|env_var)\(\s*['"](\w+)['"][^{}]*\}\}""")
 _OWN: Final = "silt_"
 
 
@@ -39,6 +40,27 @@ class Definitions:
         """The hash of each node and on-run hook, by its unique id."""
         nodes = {**self._manifest.nodes, **getattr(self._manifest, "functions", {})}
         return {each: self._of(node) for each, node in nodes.items() if node.resource_type in _DEFINED}
+
+    def code(self, unique_id: str) -> str:
+        """Returns what names the files that a node reads: its raw code with the values of variables, the macros that it
+        calls, and its sources, also of its ephemeral parents; empty if the node no longer exists.
+        """
+        node = {**self._manifest.nodes, **getattr(self._manifest, "functions", {})}.get(unique_id)
+        if node is None:
+            return ""
+        parents = getattr(node.depends_on, "nodes", ())
+        sources = (
+            str(self._manifest.sources[each].relation_name) for each in parents if each in self._manifest.sources
+        )
+        known = (self._manifest.nodes.get(each) for each in parents)
+        inner = (self.code(each.unique_id) for each in known if each is not None and each.is_ephemeral_model)
+        texts = (str(node.raw_code or ""), *self._texts_of_macros(node), *sources, *inner)
+        return _VALUE.sub(self._value, "\n".join(texts))
+
+    def _value(self, used: re.Match[str]) -> str:
+        environment = getattr(self._manifest, "env_vars", {})
+        values = self._variables if used[1] == "var" else environment
+        return str(values.get(used[2], used[0]))
 
     def _of(self, node: Any) -> str:
         """Returns the hash of a node, which contains its ephemeral parents."""

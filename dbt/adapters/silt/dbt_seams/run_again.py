@@ -31,7 +31,7 @@ class RanNodes:
         of_project: the unique ids of all nodes, tests and on-run hooks of the project, selected or not.
         others: the nodes and tests that the command can run, though it has not selected them.
         definitions: returns a hash of the definition of each node and on-run hook of the project, by its unique id.
-        code: returns the raw code of a node; empty if it no longer exists.
+        code: returns what names the files that a node reads; empty if it no longer exists.
         files: the files that views of the project or of this process read.
     """
 
@@ -102,7 +102,7 @@ def _ran(task: Any, nodes: Collection[Any]) -> RanNodes:
         frozenset(known),
         others - ids,
         lambda: definitions.all,
-        lambda each: str(getattr(known.get(each), "raw_code", "") or ""),
+        definitions.code,
     )
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dbt.adapters.silt.dbt_seams.definitions import code_of, settings_of
 from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation, relation_of
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
+from dbt.adapters.silt.engine.catalog.names import name_parts, normalize
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import FILES_KEY
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION
 from dbt.adapters.silt.records.commit_facts import CommitFacts
@@ -32,6 +34,9 @@ _TESTS: Final = ("test.", "unit_test.")
 _ON_RUN_HOOKS: Final = "operation."
 _SOURCES: Final = "source."
 _SHOWN: Final = 20
+_OPTIMIZE: Final = "OPTIMIZE"
+VARIABLE: Final = "silt_session_changes"
+"""The variable (`--vars`) that says whether a correction keeps the changes of sessions on the branch of the run."""
 
 Inputs: TypeAlias = Mapping[Relation, str]
 """Inputs that have changed, each with the change, as it is printed."""
@@ -90,7 +95,11 @@ class BranchWork:
         return Affected(found.reasons, found.relations, nodes) if nodes and nodes <= self._ran.selected else None
 
     def affected_by_corrections(
-        self, changed: Inputs, failures: Iterable[str], parents: Callable[[str], Iterable[str]]
+        self,
+        changed: Inputs,
+        failures: Iterable[str],
+        parents: Callable[[str], Iterable[str]],
+        keeps_by_hand: bool = True,
     ) -> Affected:
         """Returns the changes of a run that was held which a correction makes invalid.
 
@@ -98,11 +107,13 @@ class BranchWork:
             changed: the inputs that have changed since the run read them.
             failures: the nodes and tests of this command that have failed in the run, and have not succeeded since.
             parents: gives the nodes from which a node or test is built.
+            keeps_by_hand: whether the changes of sessions on the branch are kept; otherwise they are invalid, too.
 
         Raises:
-            ConcurrentModificationError: if a session has changed a table on the branch that would be built again.
+            ConcurrentModificationError: if the change of a session would be lost that is to be kept.
         """
-        by_hand = {each.relation: version for each in self._changes if (version := _by_hand(each)) is not None}
+        found = {each.relation: change for each in self._changes if (change := _by_hand(each)) is not None}
+        by_hand, dropped = (found, {}) if keeps_by_hand else ({}, found)
         kept = frozenset[str]().union(*(self._writers[each] for each in by_hand))
         edited = {each for each, text in self._known.definitions.items() if self._is_edited(each, text)}
         edited |= {each for each in self._known.definitions if each not in self._ran.of_project}
@@ -111,13 +122,14 @@ class BranchWork:
         after = self._readers_before(by_hand) - kept
         reasons = [
             *changed.values(),
+            *(f"a session's change of {'.'.join(each)} is dropped" for each in sorted(dropped)),
             *(f"the definition of {_name(each)} changed" for each in sorted(edited)),
             *(f"{_name(each)} failed or a test of it" for each in sorted(failed - edited)),
             *(f"{_name(each)} has read a table that a session has changed since" for each in sorted(after)),
         ]
-        found = self._closed(reasons, set(changed), edited | failed | after, {})
-        self._check_kept(found, by_hand.keys())
-        return found
+        affected = self._closed(reasons, changed.keys() | dropped.keys(), edited | failed | after, {})
+        _check_kept(affected, by_hand)
+        return affected
 
     def _is_edited(self, node: str, known: str) -> bool:
         """Returns whether the definition of a node has changed; only its own command tells the variables of a node."""
@@ -139,11 +151,13 @@ class BranchWork:
             or settings_of(present.get(each, "")) != settings_of(self._known.definitions.get(each, ""))
         }
 
-    def changed_inputs(self, catalog: Catalog) -> Inputs:
+    def changed_inputs(self, catalog: Catalog, database: str | None = None) -> Inputs:
         """Returns the inputs of the changes that other programs have changed since, except tables on the branch.
 
         Args:
             catalog: the relations of the warehouse, outside of the branch.
+            database: the database of the branch, unless all inputs are in it: a table of another database may have the
+                name of a table on the branch.
         """
         own = {each.relation for each in self._changes}
         found: dict[Relation, str] = {}
@@ -152,7 +166,7 @@ class BranchWork:
             for info in change.infos.values():
                 for each in changed_inputs(catalog, "", info, code, self._ran.files):
                     key = (_OF_FILES, each.name) if each.is_list else relation_of(each.name)
-                    if key not in own:
+                    if key not in own or (database and name_parts(each.name)[0] != normalize(database)):
                         found[key] = each.text
         return found
 
@@ -190,7 +204,7 @@ class BranchWork:
             *(parents(each) for each in failed if each.startswith(_TESTS))
         )
 
-    def _readers_before(self, by_hand: Mapping[Relation, int]) -> set[str]:
+    def _readers_before(self, by_hand: Mapping[Relation, _ByHand]) -> set[str]:
         """Returns the nodes that have read a table before a session changed it."""
         return {
             node
@@ -198,30 +212,61 @@ class BranchWork:
             for info in change.infos.values()
             for name, versions in (info.read_versions or {}).items()
             if (relation := relation_of(name)) != change.relation
-            and max(versions, default=0) < by_hand.get(relation, 0)
+            and relation in by_hand
+            and max(versions, default=0) < by_hand[relation].version
             for node in self._writers[change.relation]
         }
 
-    def _check_kept(self, found: Affected, by_hand: Iterable[Relation]) -> None:
-        lost = sorted(each for each in by_hand if each in found.relations)
-        if lost:
-            names = ", ".join(".".join(each) for each in lost)
-            raise ConcurrentModificationError(
-                f"a session has changed {names} on the branch of this run, and the run would build it again, because "
-                f"{'; '.join(found.reasons[:_SHOWN])}",
-                remedy="Nothing was changed. To keep the change, publish the run (`silt publish`); to lose it, drop "
-                "the run (`silt drop-run`), and run it again",
-            )
+
+def _check_kept(affected: Affected, by_hand: Mapping[Relation, _ByHand]) -> None:
+    lost = sorted(each for each in by_hand if each in affected.relations)
+    if lost:
+        names = ", ".join(f"{'.'.join(each)} ({by_hand[each]})" for each in lost)
+        raise ConcurrentModificationError(
+            f"a session has changed {names} on the branch of this run, and the run would build it again, because "
+            f"{'; '.join(affected.reasons[:_SHOWN])}",
+            remedy="Nothing was changed. To keep the change, publish the run (`silt publish`). To lose it, run the "
+            f"same command again with `--vars '{{{VARIABLE}: drop}}'`, or drop the run (`silt drop-run`)",
+        )
 
 
-def _by_hand(change: BranchChange) -> int | None:
-    """Returns the last version of a table that a session has committed, if any."""
-    found = [version for version, info in change.infos.items() if _is_by_hand(info)]
-    return max(found, default=None)
+def keeps_changes_by_hand(variables: Mapping[str, Any]) -> bool:
+    """Returns whether a correction keeps the changes of sessions on the branch, by the variables of the command.
+
+    Raises:
+        InvalidSettingError: if the variable has another value than `keep` and `drop`.
+    """
+    given = variables.get(VARIABLE, "keep")
+    if given not in ("keep", "drop"):
+        raise InvalidSettingError(f"the variable `{VARIABLE}` must be `keep` or `drop`, not `{given}`")
+    return bool(given == "keep")
+
+
+@dataclass(frozen=True)
+class _ByHand:
+    """The last change that a session has made to a table on the branch."""
+
+    version: int
+    operation: str
+    at_ms: int
+
+    def __str__(self) -> str:
+        at = datetime.fromtimestamp(self.at_ms / 1000, timezone.utc)
+        return f"{self.operation} at {at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _by_hand(change: BranchChange) -> _ByHand | None:
+    """Returns the last change of rows or columns that a session has made, unless the table was dropped since."""
+    dropped = max((version for version, info in change.infos.items() if info.operation == DROP_OPERATION), default=-1)
+    found = [version for version, info in change.infos.items() if version > dropped and _is_by_hand(info)]
+    if not found:
+        return None
+    info = change.infos[max(found)]
+    return _ByHand(max(found), info.operation or "an unnamed operation", info.timestamp or 0)
 
 
 def _is_by_hand(info: CommitInfo) -> bool:
-    return CommitFacts.of_info(info) is None and info.operation != DROP_OPERATION
+    return CommitFacts.of_info(info) is None and info.operation not in (DROP_OPERATION, _OPTIMIZE)
 
 
 def _writers(change: BranchChange) -> frozenset[str]:

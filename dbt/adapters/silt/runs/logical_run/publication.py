@@ -182,7 +182,8 @@ class RunPublication:
         changed = self._changed(work, branch) if self._settings.newest_inputs else {}
         failed = {*self._own.standing().failed, *self._invocation.failures}
         failures = sorted(failed & ran.selected)
-        found = work.affected_by_corrections(changed, failures, self._invocation.parents)
+        keeps = affected.keeps_changes_by_hand(self._invocation.variables)
+        found = work.affected_by_corrections(changed, failures, self._invocation.parents, keeps)
         nodes = found.nodes & ran.of_project
         missing = work.impossible(nodes)
         if missing:
@@ -203,7 +204,7 @@ class RunPublication:
 
     def _changed(self, work: BranchWork, branch: Branch) -> Mapping[Relation, str]:
         """Returns the inputs of the run that other programs have changed since it read them."""
-        return {**work.changed_inputs(self._catalog()), **branch.outdated()}
+        return {**work.changed_inputs(self._catalog(), self._database), **branch.outdated()}
 
     def _continue(self, lost: frozenset[Relation], branch: Branch, nodes: RunNodes) -> None:
         """Continues the run on another branch, without the changes of some relations."""
