@@ -72,7 +72,8 @@ for (const text of shown.filter((each) => each.localName === "text")) {
   const isInside = inner.left > outer.left - 1 && inner.top > outer.top - 1 && inner.bottom < outer.bottom + 1;
   if (!isInside || inner.right > right + 1) found.push(text.textContent);
 }
-for (const chart of document.querySelectorAll(".chart svg")) {
+for (const chart of [...document.querySelectorAll(".chart svg")].filter((each) => each.checkVisibility())) {
+  if (Math.abs(chart.getBoundingClientRect().width - chart.getAttribute("width")) > 2) found.push("a chart is scaled");
   const labels = [...chart.querySelectorAll("text.axis, text.value")].map((each) => each.getBoundingClientRect());
   labels.forEach((one, at) => labels.slice(at + 1).forEach((other) => {
     const isBeside = one.right <= other.left || other.right <= one.left;

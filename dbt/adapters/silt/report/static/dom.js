@@ -60,7 +60,7 @@
   /* The width for a chart in pixels, so that its texts have the page's size: of the whole view, or of one of two columns. */
   function room(isHalf) {
     const all = Math.min(document.documentElement.clientWidth, 1760) - 40;
-    return isHalf && all >= 870 ? Math.floor((all - 32) / 2) : all;
+    return isHalf && all >= 872 ? Math.floor((all - 32) / 2) : all;
   }
 
   Object.assign(Silt, { h, s, sign, meaning, kind, badge, link, nodeLink, runLink, age, tile, facts, section, command, legend, room });

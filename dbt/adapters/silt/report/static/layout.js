@@ -4,8 +4,8 @@
   const TALL = 44;
   const LANE = 6;
   const GAP = 16;
-  const BETWEEN = 44;
-  const LETTER = 7.3;
+  const BETWEEN = 40;
+  const LEAST = 70;
   const SWEEPS = 6;
 
   /* Each node is right of its parents; a node without parents is next to its first child. */
@@ -89,6 +89,10 @@
     columns.flat().forEach((each) => { each.y += 8 - top; });
   }
 
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "12px system-ui, sans-serif";
+  const width = (text) => pen.measureText(text).width;
+
   /* Returns boxes with their places, the edges as paths, and the size of the whole. */
   function layout(nodes, chosen, textOf) {
     const columns = columnsOf(nodes, chosen);
@@ -96,8 +100,7 @@
     place(columns);
     let x = 8;
     columns.forEach((column) => {
-      const letters = Math.max(...column.map((each) => (each.node ? Math.max(...textOf(each.node).map((text) => text.length)) : 0)), 10);
-      const wide = letters * LETTER + 26;
+      const wide = 28 + Math.max(...column.filter((each) => each.node).flatMap((each) => textOf(each.node).map(width)), LEAST);
       column.forEach((each) => { each.x = x; each.wide = wide; });
       x += wide + BETWEEN;
     });

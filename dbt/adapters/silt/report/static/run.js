@@ -41,7 +41,7 @@
     return h("div", { class: "tiles" }, states.map(([state, number]) => tile(badge(state), count(number))),
       run.work === null ? tile("at least", took(run.span), run.commands.length ? "the end of a command is not recorded" : "from its first to its last commit")
         : run.commands.length > 1 ? tile("time that commands took", took(run.work), `${count(run.commands.length)} commands within ${took(run.span)}`) : tile("took", took(run.work)),
-      tile("rows inserted", count(run.inserted)), run.updated ? tile("updated", count(run.updated)) : null, run.deleted ? tile("deleted", count(run.deleted)) : null,
+      run.inserted === null ? null : tile("rows inserted", count(run.inserted)), run.updated ? tile("updated", count(run.updated)) : null, run.deleted ? tile("deleted", count(run.deleted)) : null,
       tile(run.commits.length === 1 ? "commit" : "commits", count(run.commits.length), run.state === "held" ? "the others wait on the run's branch" : null),
       run.again ? tile("tried again", count(run.again), "after other writers committed first") : null);
   }
@@ -85,13 +85,18 @@
       { name: "rows", hint: "inserted, updated, deleted", number: true, optional: true, value: (each) => Silt.total(["inserted", "updated", "deleted"].map((name) => sum(each, name))), cell: (each) => Silt.change(sum(each, "inserted"), sum(each, "updated"), sum(each, "deleted")) },
       { name: "wrote", tight: true, optional: true, value: (each) => each.commits.length, cell: (each) => wrote(model, each) },
       { name: "tried again", number: true, optional: true, value: again, cell: (each) => (again(each) ? count(again(each)) : Silt.UNKNOWN) },
-      { name: "message", wide: "message", optional: true, value: (each) => said(model, run, each), cell: (each) => h("span", { title: each.result ? each.result.message : null }, said(model, run, each)) },
+      { name: "message", wide: "message", optional: true, value: (each) => said(model, run, each), cell: (each) => message(model, run, each) },
     ], found, { empty: "No node.", label: "nodes and tests", mark: (each) => (each.commits.some((commit) => commit.undoneBy) ? "undone" : null) });
   }
 
   const wrote = (model, each) => [each.commits.slice(0, 3).map((commit, at) => [at ? ", " : "",
     link(["table", commit.table], `v${commit.version}`, { title: `${commit.table}@v${commit.version}` }), commit.undoneBy ? ` (rolled back by v${commit.undoneBy})` : ""]),
   each.commits.length > 3 ? ` and ${many(each.commits.length - 3, "more commit")}` : ""];
+
+  function message(model, run, each) {
+    const text = said(model, run, each);
+    return text ? h("span", { title: each.result ? each.result.message : null }, text) : Silt.UNKNOWN;
+  }
 
   function said(model, run, each) {
     if (stateOf(each) === "skipped") {

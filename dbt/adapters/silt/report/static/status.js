@@ -27,10 +27,11 @@
 
   function ofTarget(model, runs) {
     const [newest] = runs;
-    return h("div", { class: `outcome ${Silt.kind(newest.state)}` },
+    const left = leftOver(model, newest);
+    return h("div", { class: `outcome ${left ? "failed" : Silt.kind(newest.state)}` },
       h("p", {}, badge(newest.state), " ", h("b", {}, runLink(newest)), " ", age(newest.last)),
       Silt.isBad(newest) ? [h("p", {}, history(runs)), causes(model, newest), affected(model, newest, newest.recorded.failed)] : h("p", { class: "quiet" }, totals(newest)),
-      leftOver(model, newest));
+      left);
   }
 
   /* The failures of earlier runs for the target, of nodes and tests that no later command has run: a small good run hides none of them. */
@@ -65,7 +66,7 @@
   function firstLine(message) {
     const lines = message.split("\n").map((each) => each.trim()).filter(Boolean);
     const own = lines.length > 1 && /^\w+ Error in /.test(lines[0]) ? lines[1] : lines[0] || "";
-    return short(Silt.briefIds(own), 110);
+    return short(Silt.briefIds(own), 160);
   }
 
   /* The nodes that a failure keeps old: those that failed, and all that read them or read what their tests doubt. */

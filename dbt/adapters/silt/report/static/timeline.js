@@ -52,7 +52,7 @@
     const from = Math.min(...timed.map((each) => each.started));
     const span = Math.max(...timed.map((each) => each.ended)) - from || 1;
     const threads = [...new Set(timed.map((each) => each.thread))].sort((one, other) => one.localeCompare(other, "en", { numeric: true }));
-    const wide = Silt.room() - 16;
+    const wide = Silt.room() - 30;
     const x = (ms) => LEFT + ((ms - from) / span) * (wide - LEFT - 4);
     const found = waits(model, command);
     const again = new Set(nodes.filter((each) => each.commits.some((commit) => commit.retries || commit.reruns)).map((each) => each.node));
@@ -87,7 +87,7 @@
   /* Without dbt's results, only the moments of commits are known. */
   function marks(run) {
     if (!run.commits.length) return h("p", { class: "quiet" }, "It committed nothing that is visible.");
-    const wide = Silt.room() - 16;
+    const wide = Silt.room() - 30;
     const from = run.commits[0].ms;
     const span = run.commits[run.commits.length - 1].ms - from || 1;
     const drawn = run.commits.map((each) => s("a", { href: `#/table/${encodeURIComponent(each.table)}`, "aria-label": `${each.table}@v${each.version}` },
