@@ -1,7 +1,8 @@
 """Randomly damaged warehouses: no command crashes, hangs, takes much memory, or touches a file outside of the
 warehouse.
 
-`SILT_ATTACKS` is the number of warehouses that the long tests damage; `SILT_FIRST_SEED` is the first seed.
+`SILT_ATTACKS` is the number of warehouses that the long tests damage, `SILT_ATTACKS_ON_RUNS` is the number of those
+with damaged documents of runs, and `SILT_FIRST_SEED` is the first seed.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.security import fuzz
+from tests.security import fuzz, fuzz_runs
 
 ROUNDS, DOORS = 20, 3
 ATTACKS = int(os.environ.get("SILT_ATTACKS", "4000"))
+RUNS = int(os.environ.get("SILT_ATTACKS_ON_RUNS", "10000"))
 FIRST = int(os.environ.get("SILT_FIRST_SEED", "0"))
-SAMPLE, SAMPLE_OF_BUCKETS = 60, 300
+SAMPLE, SAMPLE_OF_BUCKETS, SAMPLE_OF_RUNS = 60, 300, 80
 
 
 def test_a_few_damaged_warehouses_are_read_or_refused_safely(tmp_path: Path) -> None:
@@ -29,6 +31,25 @@ def test_a_few_damaged_documents_of_a_bucket_are_read_or_refused_safely() -> Non
     documents = fuzz.bucket_documents()
     for seed in range(SAMPLE_OF_BUCKETS):
         fuzz.attack_bucket(documents, seed)
+
+
+def test_a_few_damaged_documents_of_runs_are_read_or_refused_safely(tmp_path: Path) -> None:
+    assert not list(filter(None, fuzz_runs.problems(tmp_path, range(SAMPLE_OF_RUNS))))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_many_damaged_documents_of_runs_are_read_or_refused_safely(number: int, tmp_path: Path) -> None:
+    seeds = range(FIRST + number * RUNS // ROUNDS, FIRST + (number + 1) * RUNS // ROUNDS)
+    assert not list(filter(None, fuzz_runs.problems(tmp_path, seeds)))
+
+
+def test_undamaged_documents_of_runs_are_read_by_each_door(tmp_path: Path) -> None:
+    found = fuzz_runs.scene(tmp_path)
+    for door in fuzz_runs.DOORS:
+        door(found.house)
+        assert not found.problems()
+        found.restored()
 
 
 @pytest.mark.long

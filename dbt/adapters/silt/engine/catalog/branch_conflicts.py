@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import parse_function, parse_view
-from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names import RelationName, full_name
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on
@@ -43,8 +43,8 @@ class BranchChange:
 
 
 def relation_of(table: str) -> Relation:
-    """Returns the relation of a table's full name."""
-    *_, schema, name = name_parts(table)
+    """Returns the relation of a table's full name; any other text, which a log may have, stands for itself."""
+    _, schema, name = table.split(".", 2) if table.count(".") > 1 else ("", "", table)
     return schema, name
 
 
@@ -96,7 +96,7 @@ def _outdated(register: Publications, log: BranchLog) -> str | None:
     base = log.base()
     if base is None:
         return None
-    name = RelationName(*name_parts(log.name))
+    name = full_name(log.name)
     meaning = cast(BranchNames, register.names).meaning(name, is_function=False)
     if meaning != Meaning(Kind.TABLE, register.location_of(log.main)):
         return f"{name} was {'dropped' if meaning is None else 'replaced'}"

@@ -32,11 +32,12 @@ from dbt.adapters.silt.engine.catalog.branch_conflicts import (
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.log_end import is_last
-from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier, name_parts
+from dbt.adapters.silt.engine.catalog.names import RelationName, full_name, is_identifier
 from dbt.adapters.silt.engine.catalog.run_nodes import NODES
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     ConcurrentModificationError,
+    InvalidNameError,
     NotATableError,
     SiltError,
     VersionNotFoundError,
@@ -426,9 +427,9 @@ class Branch:
         for path in (file.path for file in store.files_below(self._folder)):
             if path.endswith(f"/{BASE}"):
                 location = path.removeprefix(f"{self._folder}/").removesuffix(f"/{BASE}")
-                table = branch_attempts.parsed(store, path, lambda body: str(body["table"]))
-                if only is None or name_parts(table)[-2:] == [only.schema, only.identifier]:
-                    self._reopen_table(location, table, leaves_lost)
+                table = branch_attempts.parsed(store, path, _table_of)
+                if only is None or (table.schema, table.identifier) == (only.schema, only.identifier):
+                    self._reopen_table(location, str(table), leaves_lost)
         self._complete_names()
         return self
 
@@ -459,7 +460,7 @@ class Branch:
             self._complete_name(log, None if is_dropped else Meaning(Kind.TABLE, location))
 
     def _complete_name(self, log: BranchLog, after: Meaning | None) -> None:
-        name = RelationName(*name_parts(log.name))
+        name = full_name(log.name)
         known = self.change_of(name)
         if known is not None and after is not None and known.before == after:
             self._note(replace(known, after=after))
@@ -500,6 +501,14 @@ def _dropped_schema(body: Any) -> tuple[str, bool]:
     if not isinstance(schema, str) or not is_identifier(schema):
         raise ValueError(f"{schema!r:.100} is not the name of a schema")
     return schema, bool(body["cascade"])
+
+
+def _table_of(body: Any) -> RelationName:
+    """Returns the table of the document of a base."""
+    try:
+        return full_name(body["table"])
+    except InvalidNameError as error:
+        raise ValueError(error.problem) from error
 
 
 def _key(change: NameChange) -> _Key:

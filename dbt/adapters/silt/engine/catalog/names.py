@@ -13,6 +13,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.identifiers import unquote
 from dbt.adapters.silt.engine.kernel.printable import is_visible
 
+_PARTS = 3
 MAX_NAME_BYTES = 200
 """In UTF-8 bytes: a file's name may have 255, of which documents and their temporary files need some."""
 
@@ -48,6 +49,20 @@ class RelationName:
     def sibling(self, identifier: str) -> RelationName:
         """Returns another name in the same schema."""
         return RelationName(self.database, self.schema, identifier)
+
+
+def full_name(text: str) -> RelationName:
+    """Parses a full name as `str` writes it: without quotes, and with dots in its last part only.
+
+    Raises:
+        InvalidNameError: if it is not a full name.
+    """
+    parts = text.split(".", _PARTS - 1)
+    if len(parts) != _PARTS:
+        raise InvalidNameError(
+            f"`{_printable(text)}` is not a full name", remedy="It has three parts: database, schema and name"
+        )
+    return RelationName(*parts)
 
 
 def names_text(names: Iterable[RelationName]) -> str:

@@ -19,7 +19,7 @@ from dbt.cli.exceptions import ExceptionExit
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
-from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names import RelationName, full_name
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RunInProgressError,
@@ -371,7 +371,7 @@ class RunPublication:
         logger.info(_published(versions, results))
         self._note(versions)
         self._enter(versions, results)
-        self.published = {*changed, *(RelationName(*name_parts(table)) for table in versions)}
+        self.published = {*changed, *map(full_name, versions)}
         return None
 
     def _after_conflict(self, error: ConcurrentModificationError, branch: Branch) -> SiltError | None:
