@@ -45,6 +45,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "metastore",
         "object-store-requests",
         "scale",
+        "fast",
         "keep-alive",
         "silt-dbt",
         "progress",

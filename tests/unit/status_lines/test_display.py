@@ -142,3 +142,23 @@ def _wait(is_so: object) -> None:
     while not is_so():  # type: ignore[operator]
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("stays", "advice"), [(False, "`keep_alive` saves this"), (True, "it stays for later commands")]
+)
+def test_the_start_of_spark_is_a_single_line_for_all_threads_that_wait(shown: Shown, stays: bool, advice: str) -> None:
+    with shown.display.starting(stays), shown.display.starting(stays):
+        assert shown.after(0.9) == []
+        assert shown.after(7.1) == [f"0:08  starting Spark, 8 s; {advice}"]
+    assert shown.lines() == []
+    with shown.display.starting(stays):
+        assert len(shown.after(2)) == 1
+
+
+def test_the_line_of_the_start_gives_way_to_the_statement(shown: Shown) -> None:
+    line = shown.display.line(Stages)
+    with shown.display.starting(False):
+        shown.after(2)
+    with line.running("orders", "create table x as select 1"):
+        assert shown.after(2) == ["0:02  orders: create"]

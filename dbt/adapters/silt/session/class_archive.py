@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.fetch import fetchable
-from dbt.adapters.silt.session.java_launch import Java, archive_path, find_java
+from dbt.adapters.silt.session.java_launch import Java, archive_path, find_java, make_own_archive
 from dbt.adapters.silt.session.spark import SessionSettings, note_launch, open_session, stop_spark
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"
@@ -144,6 +144,7 @@ def _write_archive(path: Path, java: Java) -> bool:
         SparkUnavailableError: if Spark did not start.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    make_own_archive(java)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         unfinished = Path(folder) / path.name
         options = [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]

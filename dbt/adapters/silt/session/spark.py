@@ -293,8 +293,17 @@ def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log:
     with log.open("wb") as output:
         kept = None if _shows_log(settings) else output
         started = None
+        if java.is_packaged and line is None:
+            line = java_launch.line_of_package(java)
         if line is not None and _LOCAL_MASTER.fullmatch(settings.master) and not java_launch.needs_scripts(conf):
             started = java_launch.start(java, line, told, kept)
+        if started is None and java.is_packaged:
+            raise SparkUnavailableError(
+                f"Spark did not start on the Java {java}, which starts Spark only on a local master and without "
+                "settings of Spark's scripts",
+                remedy="Install Java 17 or later, and set JAVA_HOME to it",
+                details={"log": str(log)},
+            )
         if started is None:
             popen = {} if kept is None else {"stdout": kept, "stderr": kept}
             started = launch_gateway(_spark_conf(told), popen_kwargs=popen)  # type: ignore[no-untyped-call]

@@ -17,7 +17,7 @@ from io import TextIOBase
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.status_lines.line import Running, Stages, counted_text
+from dbt.adapters.silt.status_lines.line import Running, Stages, Starting, counted_text
 
 if TYPE_CHECKING:
     from rich import cells
@@ -129,7 +129,7 @@ class StatusLine:
     def __init__(self, display: Display, stages: Callable[[], Stages]) -> None:
         self._display = display
         self._stages = stages
-        self._running: Running | None = None
+        self._running: Running | Starting | None = None
         self._counted: str | None = None
 
     @property
@@ -139,8 +139,23 @@ class StatusLine:
     @contextlib.contextmanager
     def running(self, name: str, text: str) -> Iterator[None]:
         """Shows the line of a statement while the block runs, once it has run for long enough."""
+        with self._shown(Running(name, text, self._display.clock())):
+            yield
+
+    @contextlib.contextmanager
+    def starting(self, stays: bool) -> Iterator[None]:
+        """Shows the start of Spark while the block runs.
+
+        Args:
+            stays: whether this Spark is kept for later commands.
+        """
+        with self._shown(Starting(stays, self._display.clock())):
+            yield
+
+    @contextlib.contextmanager
+    def _shown(self, running: Running | Starting) -> Iterator[None]:
         self._counted = None
-        self._running = Running(name, text, self._display.clock())
+        self._running = running
         self._display.begin(self)
         try:
             yield
@@ -175,6 +190,7 @@ class Display:
         self._streams = streams
         self._lock = threading.Lock()
         self._lines: list[StatusLine] = []
+        self._waiting = 0
         self._showing = threading.Lock()
         self._shown: list[tuple[StatusLine, str]] = []
         self._stopped = threading.Event()
@@ -187,6 +203,23 @@ class Display:
             stages: returns the progress of the Spark jobs of the connection's session.
         """
         return StatusLine(self, stages)
+
+    @contextlib.contextmanager
+    def starting(self, stays: bool) -> Iterator[None]:
+        """Shows, in a single line, that Spark starts while the block runs, in which several threads may be.
+
+        Args:
+            stays: whether this Spark is kept for later commands.
+        """
+        with self._lock:
+            self._waiting += 1
+            is_first = self._waiting == 1
+        try:
+            with self.line(Stages).starting(stays) if is_first else contextlib.nullcontext():
+                yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
 
     def begin(self, line: StatusLine) -> None:
         """Adds the line of a statement that begins; the first line starts the thread."""

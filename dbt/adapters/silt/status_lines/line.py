@@ -52,6 +52,25 @@ class Running:
         return line(f"{_clock(now - self.started):>8}  {self.name}: {', '.join(part for part in parts if part)}")
 
 
+@dataclass(frozen=True)
+class Starting:
+    """The start of Spark, for which a statement waits.
+
+    Attributes:
+        stays: whether this Spark is kept for later commands.
+        started: the time of the beginning of the wait, in seconds of the display's clock.
+    """
+
+    stays: bool
+    started: float
+
+    def line(self, now: float, stages: Stages, counted: str | None = None) -> str:  # noqa: ARG002 - as `Running`
+        """Returns the line: elapsed time, and how it is saved."""
+        seconds = now - self.started
+        advice = "it stays for later commands" if self.stays else "`keep_alive` saves this"
+        return f"{_clock(seconds):>8}  starting Spark, {int(seconds)} s; {advice}"
+
+
 def counted_text(what: str, done: int, total: int | None = None) -> str:
     """Returns progress as text, such as `31 of 80 files copied`; the arguments are those of a `Progress`."""
     return f"{done:,} {what}" if total is None else f"{done:,} of {total:,} {what}"
