@@ -1,19 +1,12 @@
-{#-- The query's columns with their comments and `types`, or nothing if no column has one. `persist_docs` sets the comments of
-     nested fields, because a list of columns cannot name them. --#}
-{% macro silt_documented_columns(sql, with_fields=true, types={}) -%}
+{#-- The query's columns with their comments and `types`, or nothing if no column has one; `with_fields` adds nested fields,
+     as in CREATE VIEW. `persist_docs` sets the comments of the nested fields of a table. --#}
+{% macro silt_documented_columns(sql, with_fields=false, types={}) -%}
   {%- set documented = config.persist_column_docs() and model.columns -%}
   {%- if documented or types -%}
     {%- set columns, comments = adapter.get_column_schema_from_query(silt_with_header(sql)), {} -%}
     {%- if documented -%}
       {%- set names = adapter.documentable_names(columns) -%}
       {%- do comments.update(adapter.documented_comments(columns, validate_doc_columns(this, model.columns, names))) -%}
-      {%- set fields = comments | reject('in', columns | map(attribute='name') | list) | list -%}
-      {%- if fields and not with_fields -%}
-        {%- do exceptions.warn(
-          "The description of " ~ fields | join(', ') ~ " is not stored in " ~ this.render() | replace('`', '')
-          ~ ": a view has comments of its columns only, not of the fields in them"
-        ) -%}
-      {%- endif -%}
     {%- endif -%}
     {%- if comments or types -%}
       {%- for column in columns -%}
@@ -21,6 +14,13 @@
         {{- ' comment ' ~ adapter.string_literal(comments[column.name]) if column.name in comments }}
         {{- ',\n    ' if not loop.last }}
       {%- endfor -%}
+      {%- if with_fields -%}
+        {%- for column in columns -%}
+          {%- for field in column.fields if field.column in comments -%}
+            {{ ',\n    ' ~ field.quoted ~ ' comment ' ~ adapter.string_literal(comments[field.column]) }}
+          {%- endfor -%}
+        {%- endfor -%}
+      {%- endif -%}
     {%- endif -%}
   {%- endif -%}
 {%- endmacro %}

@@ -99,7 +99,7 @@
   {%- if config.get('contract').enforced -%}
     {{ get_assert_columns_equivalent(sql) }}
   {%- endif -%}
-  {%- set columns = silt_documented_columns(sql, with_fields=false) | trim -%}
+  {%- set columns = silt_documented_columns(sql, with_fields=true) | trim -%}
   create or replace view {{ relation }}
   {%- if columns %} (
     {{ columns }}

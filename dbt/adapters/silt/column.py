@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dbt.adapters.spark.column import SparkColumn
@@ -62,6 +62,11 @@ class SiltColumn(SparkColumn):
     @property
     def quoted(self) -> str:
         return ".".join(map(quote, self.path or (self.column,)))
+
+    def commented(self, comments: Mapping[tuple[str, ...], str]) -> SiltColumn:
+        """Returns the column with the comments of a view's columns and of the fields in them, by lower-case path."""
+        own = comments.get(tuple(map(str.lower, self.path or (self.column,))), self.comment)
+        return replace(self, comment=own, fields=tuple(each.commented(comments) for each in self.fields))
 
     @classmethod
     def string_type(cls, size: int) -> str:  # noqa: ARG003 - dbt's signature

@@ -467,8 +467,8 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def _columns(self, entry: RelationEntry) -> list[SiltColumn]:
         if entry.kind is RelationKind.VIEW:
             columns = self._columns_of_query(f"select * from {entry.name.quoted}")
-            comments = {each.name.lower(): each.comment for each in self.connections.catalog.view(entry.name).columns}
-            return [replace(each, comment=comments.get(each.name.lower()) or each.comment) for each in columns]
+            comments = self.connections.catalog.view(entry.name).comments
+            return [each.commented(comments) for each in columns]
         snapshot = self.connections.catalog.table(entry.name).snapshot()
         return SiltColumn.of_schema(spark_types.spark_schema(snapshot.schema))
 

@@ -198,10 +198,11 @@ class TestCommentsOfFieldsInViews:
     def models(self) -> Mapping[str, str]:
         return {"seen.sql": "select named_struct('p', 1, 'q', 2) as st", "seen.yml": DOCUMENTED}
 
-    def test_a_warning_says_that_a_view_does_not_store_them(self, project: Any) -> None:
+    def test_the_view_stores_them(self, project: Any) -> None:
         _, said = run_dbt_and_capture(["run"])
-        said = " ".join(said.split())
-        assert "The description of st.p, st.q is not stored in silt." in said
-        assert "a view has comments of its columns only" in said
-        assert "not present in the database" not in said
+        assert "is not stored" not in said and "not present in the database" not in said
         assert project.run_sql("describe {schema}.seen", fetch="one")[2] == "a struct"
+        relation = project.adapter.Relation.create(project.database, project.test_schema, "seen")
+        with project.adapter.connection_named("columns"):
+            (column,) = project.adapter.get_columns_in_relation(relation)
+        assert {each.column: each.comment for each in column.fields} == {"st.p": "a field", "st.q": "another field"}

@@ -114,7 +114,11 @@ def rows_answer(log: DeltaLog, snapshot: Snapshot, arguments: Namespace) -> Answ
 
 def view_answer(view: View) -> Answer:
     """Renders a view: its query, and the database and schema of unqualified names in it."""
-    columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
+    columns = [
+        {"name": ".".join((column.name, *path)), "comment": comment}
+        for column in view.columns
+        for path, comment in (((), column.comment), *column.fields)
+    ]
     document = {
         "view": str(view.name),
         "created_at": iso(view.created_at),

@@ -24,12 +24,13 @@ from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 NAME = RelationName("silt", "main", "daily")
 texts = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
 maybe = st.none() | texts
+fields = st.lists(st.tuples(st.lists(texts, min_size=1).map(tuple), texts)).map(tuple)
 
 views = st.builds(
     View,
     name=st.just(NAME),
     text=texts,
-    columns=st.lists(st.builds(ViewColumn, name=texts, comment=maybe)).map(tuple),
+    columns=st.lists(st.builds(ViewColumn, name=texts, comment=maybe, fields=fields)).map(tuple),
     comment=maybe,
     properties=st.dictionaries(texts, texts),
     current_database=maybe,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeVar, cast
 
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.table.json_fields import boolean, full_map, long, required, strings, struct, text
-from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
+from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
+from dbt.adapters.silt.engine.sql.ast import Name, Parameter, ViewColumn
 
 VIEW_SUFFIX = ".view.json"
 FUNCTION_SUFFIX = ".function.json"
@@ -52,14 +52,40 @@ class View:
         names = tuple(column.name for column in self.columns)
         return _hash(self.text, (names, self.query_columns), self.current_database, self.current_schema)
 
+    @property
+    def comments(self) -> Mapping[Name, str]:
+        """The comments of its columns and of the fields inside them, by their paths in lower case."""
+        found = {(column.name, *path): text for column in self.columns for path, text in column.fields}
+        found |= {(column.name,): column.comment for column in self.columns if column.comment is not None}
+        return {tuple(map(str.lower, path)): text for path, text in found.items()}
+
     def commented(self, schema: StructType) -> StructType:
         """Returns the columns of its query, with the comments from the view's statement."""
-        comments = {column.name.lower(): column.comment for column in self.columns if column.comment is not None}
-        fields = (
-            field.with_metadata(comment=comments[field.name.lower()]) if field.name.lower() in comments else field
-            for field in schema
-        )
-        return StructType(tuple(fields))
+        for path, comment in self.comments.items():
+            schema = _with_comment(schema, path, comment)
+        return schema
+
+
+_Type = TypeVar("_Type", bound=DataType)
+
+
+def _with_comment(data_type: _Type, path: Name, comment: str) -> _Type:
+    """Returns a type with the comment of a field inside it, by its path in lower case, if it still has the field."""
+    step, rest = path[0], path[1:]
+    if isinstance(data_type, StructType):
+        fields = (_commented(each, rest, comment) if each.name.lower() == step else each for each in data_type)
+        return cast(_Type, StructType(tuple(fields)))
+    part = {("element", ArrayType): "element_type", ("key", MapType): "key_type", ("value", MapType): "value_type"}
+    name = part.get((step, type(data_type)))
+    if name is None or not rest:
+        return data_type
+    return cast(_Type, replace(cast(Any, data_type), **{name: _with_comment(getattr(data_type, name), rest, comment)}))
+
+
+def _commented(field: StructField, path: Name, comment: str) -> StructField:
+    if not path:
+        return field.with_metadata(comment=comment)
+    return replace(field, type=_with_comment(field.type, path, comment))
 
 
 @dataclass(frozen=True)
@@ -107,7 +133,7 @@ class Function:
 
 def serialize_view(view: View) -> bytes:
     """Returns the document of a view, without its name, so that a rename moves the document unchanged."""
-    columns = [{"name": column.name, "comment": column.comment} for column in view.columns]
+    columns = [_column_body(each) for each in view.columns]
     names = list(view.query_columns) or None
     return _serialize("view", text=view.text, columns=columns, queryColumns=names, **_common(view))
 
@@ -152,11 +178,23 @@ _Parsed = TypeVar("_Parsed")
 
 
 def _view(body: Mapping[str, Any], name: RelationName) -> View:
-    columns = tuple(ViewColumn(_text(column, "name"), text(column, "comment")) for column in body["columns"])
+    columns = tuple(map(_column, body["columns"]))
     names = strings(body, "queryColumns") or ()
     if names and len(names) != len(columns):
         raise ValueError(f"{len(columns)} columns for the {len(names)} columns of its query")
     return View(name=name, text=_text(body, "text"), columns=columns, query_columns=names, **_common_arguments(body))
+
+
+def _column_body(column: ViewColumn) -> dict[str, Any]:
+    fields = [{"path": list(path), "comment": comment} for path, comment in column.fields]
+    return {"name": column.name, "comment": column.comment} | ({"fields": fields} if fields else {})
+
+
+def _column(body: Mapping[str, Any]) -> ViewColumn:
+    fields = tuple((strings(each, "path") or (), _text(each, "comment")) for each in body.get("fields") or ())
+    if not all(path for path, _ in fields):
+        raise ValueError("a field without a path")
+    return ViewColumn(_text(body, "name"), text(body, "comment"), fields)
 
 
 def _function(body: Mapping[str, Any], name: RelationName) -> Function:

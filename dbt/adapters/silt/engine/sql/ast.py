@@ -282,8 +282,11 @@ class ViewScope(Enum):
 
 @dataclass(frozen=True)
 class ViewColumn:
+    """A column of a view; `fields` are the paths to fields inside it, with their comments."""
+
     name: str
     comment: str | None = None
+    fields: tuple[tuple[Name, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

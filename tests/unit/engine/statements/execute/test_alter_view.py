@@ -6,7 +6,9 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidStatementError, SiltError
+from dbt.adapters.silt.engine.kernel.table.schema import all_fields
 from tests.unit.engine.house import House
 
 NUMBERS = RelationName("silt", "main", "numbers")
@@ -73,3 +75,37 @@ def test_names_that_identify_no_column_of_the_query_are_assigned_by_position(hou
     house.sql("create view counted (n, least) as select count(b), min(a) from t")
     assert house.fetched("select x, y, z from twice") == [(1, 2, 3)]
     assert house.another().fetched("select n, least from counted") == [(1, 1)]
+
+
+def test_a_view_keeps_comments_of_fields(house: House) -> None:
+    query = (
+        "select named_struct('P', 1, 'l', array(named_struct('m', 2))) as st, map('a', named_struct('v', 1)) as kept"
+    )
+    paths = (
+        "st comment 'a struct', st.p comment 'it''s', st.l.element.m comment 'deep', kept, kept.value.v comment 'value'"
+    )
+    house.sql(f"create view v ({paths}) as {query}")
+    view = house.another().warehouse.catalog.view(RelationName("silt", "main", "v"))
+    schema = view.commented(kernel_schema(house.sql("select * from v").schema))
+    comments = {each.name: each.comment for each in all_fields(schema)}
+    assert comments == {"st": "a struct", "P": "it's", "l": None, "m": "deep", "kept": None, "v": "value"}
+    assert house.rows("describe v")[1][2] == "a struct"
+    house.sql("create or replace view v (st, st.p comment 'first') as select named_struct('p', 1, 'q', 2) as st")
+    house.sql("alter view v as select 1 as st")
+    assert house.rows("select st from v") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ("st, st.r comment 'x'", "st.r"),
+        ("st.p comment 'x', st", "its column before it"),
+        ("st, st.p", "needs a comment"),
+        ("st, other.p comment 'x'", "its column before it"),
+        ("l, l.element comment 'x'", "is part of an array or a map"),
+    ],
+)
+def test_a_comment_of_a_field_that_is_missing_is_refused(house: House, columns: str, error: str) -> None:
+    query = "select named_struct('p', 1) as st" if "st" in columns else "select array(1) as l"
+    with pytest.raises(SiltError, match=error):
+        house.sql(f"create view v ({columns}) as {query}")

@@ -120,7 +120,7 @@ def _create_view(cursor: Cursor, mode: ast.CreateMode, scope: ast.ViewScope) -> 
         return _create_view_using(cursor, name)
     statement = ast.CreateView(text=cursor.statement, name=name, query="", mode=mode, scope=scope)
     if cursor.at("("):
-        statement = replace(statement, columns=cursor.listed(_view_column))
+        statement = replace(statement, columns=_view_columns(cursor))
     while not cursor.take("AS"):
         statement = _view_clause(cursor, statement)
     return replace(statement, query=cursor.rest())
@@ -144,9 +144,26 @@ def _view_clause(cursor: Cursor, statement: ast.CreateView) -> ast.CreateView:
     raise cursor.expected("AS and a query")
 
 
-def _view_column(cursor: Cursor) -> ast.ViewColumn:
-    name = cursor.column()
-    return ast.ViewColumn(name, cursor.string() if cursor.take("COMMENT") else None)
+def _view_columns(cursor: Cursor) -> tuple[ast.ViewColumn, ...]:
+    """Parses the columns of a view; a path is a field inside a column that is listed before it."""
+    columns: dict[str, ast.ViewColumn] = {}
+    others: list[ast.ViewColumn] = []
+    for (name, *path), comment in cursor.listed(_view_column):
+        known = columns.get(name.lower())
+        if path and (known is None or comment is None):
+            field = ".".join((name, *path))
+            raise cursor.error(f"the field `{field}` of a view needs a comment, and its column before it")
+        if known is None:
+            columns[name.lower()] = ast.ViewColumn(name, comment)
+        elif path:
+            columns[name.lower()] = replace(known, fields=(*known.fields, (tuple(path), comment or "")))
+        else:
+            others.append(ast.ViewColumn(name, comment))
+    return (*columns.values(), *others)
+
+
+def _view_column(cursor: Cursor) -> tuple[ast.Name, str | None]:
+    return cursor.column_path(), cursor.string() if cursor.take("COMMENT") else None
 
 
 def _types_before_using(cursor: Cursor) -> bool:

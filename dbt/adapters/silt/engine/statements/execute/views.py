@@ -7,9 +7,12 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName, check_new_names
+from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
+from dbt.adapters.silt.engine.commands.tables.schema_edits import is_column, require
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationExistsError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewScope
+from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewColumn, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark, pass_with_query
@@ -118,7 +121,7 @@ def _checked_columns(context: Context, name: RelationName, statement: ast.Create
                 table=str(name),
                 remedy="Create a temporary view, or a table",
             )
-    found = _columns_of(context, name, statement.query)
+    found = _columns_of(context, name, statement.query, statement.columns)
     _check_columns(str(name), tuple(column.name for column in statement.columns), found)
     return found
 
@@ -131,9 +134,23 @@ def _query_columns(columns: Sequence[object], found: Sequence[str]) -> tuple[str
     return tuple(found) if columns and is_unique and is_lasting else ()
 
 
-def _columns_of(context: Context, name: RelationName, query: str) -> list[str]:
+def _columns_of(context: Context, name: RelationName, query: str, columns: Sequence[ViewColumn] = ()) -> list[str]:
     """Returns the columns of the view's query, which Spark must be able to run and which must not read the view."""
-    return context.frame(replace(context.resolver, notes_reads=False).query(query, name)).columns
+    frame = context.frame(replace(context.resolver, notes_reads=False).query(query, name))
+    if any(column.fields for column in columns):
+        _check_fields(str(name), columns, kernel_schema(frame.schema))
+    return frame.columns
+
+
+def _check_fields(name: str, columns: Sequence[ViewColumn], schema: StructType) -> None:
+    """Checks that the fields with comments exist, and are not elements, keys or values."""
+    for column, field in zip(columns, schema, strict=False):
+        own = StructType((replace(field, name=column.name),))
+        for path, _ in column.fields:
+            whole = (column.name, *path)
+            require(own, whole, name)
+            if not is_column(own, whole, name):
+                raise InvalidStatementError(f"`{'.'.join(whole)}` is part of an array or a map", table=name)
 
 
 def _check_columns(name: str, columns: tuple[str, ...], found: list[str]) -> None:
