@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.records.run_registry import RunRegistry
 from dbt.adapters.silt.report.document import Source, document
 from dbt.adapters.silt.report.page import page
 from dbt.adapters.silt.report.server import LiveData, ReportServer
@@ -329,6 +330,20 @@ def test_a_command_that_builds_nothing_changes_no_state(at_night: Any) -> None:
     assert "After dbt build, nightly, " in text(at_night)
     states = {each.get_attribute("aria-label").partition(",")[0] for each in find(at_night, ".graph a")}
     assert {"orders: held", "countries: held", "seen: built earlier", "late: not built"} <= states
+
+
+def test_a_run_that_was_dropped_or_rolled_back_leaves_no_state(
+    browser: Any, house: House, target: Path, tmp_path: Path
+) -> None:
+    shop.build(house, target)
+    night.build(house, target)
+    RunRegistry(target).mark_rolled_back(night.RUN)
+    open_page(browser, house, target, tmp_path)
+    go(browser, "#/graph")
+    assert "After dbt build, dev, " in text(browser)
+    assert not [each for each in find(browser, ".graph a") if ": held" in each.get_attribute("aria-label")]
+    go(browser, f"#/run/{night.RUN}")
+    assert text(browser, "summary").count("rolled back or dropped") == 3
 
 
 def test_each_command_of_a_run_is_shown_and_the_sum_is_not_called_a_duration(at_night: Any) -> None:
