@@ -62,8 +62,10 @@ OF_THE_ENGINE = frozenset(
         "kernel.printable",
         "kernel.storage.settings",
         "kernel.storage.urls",
+        "kernel.table.collations",
         "kernel.table.properties",
         "kernel.table.schema",
+        "sql.portable_types",
         "sql.tokens",
     )
 )
