@@ -120,6 +120,19 @@ def test_a_test_whose_document_a_later_version_has_written_runs_again(store: Sto
     assert known.find("test.shop.t") is None
 
 
+def test_a_view_that_is_no_text_is_an_error_of_the_run_that_replaces_it() -> None:
+    store = test_branches.MemoryStore()
+    catalog, name = opened(store), RelationName("silt", "main", "v")
+    catalog.create_schema("silt", "main")
+    catalog.put_view(View(name, "select 1 as id", current_database="silt"))
+    runs = catalog.run_branches("silt")
+    run, branch = runs.open(RUN)
+    catalog.on_branch("silt", branch).put_view(View(name, "select 2 as id", current_database="silt"), replace=True)
+    store.put("main/v.view.json", b'{"text": "\xff"}')
+    with pytest.raises(CorruptLogError, match=r"silt\.main\.v.*cannot be read"):
+        runs.publish(run, branch)
+
+
 @pytest.mark.parametrize("table", ["%zz", "main.a", "", "silt.main", "a", 5, None, "silt.ma`in.a", "silt..a"])
 def test_a_base_of_another_table_is_an_error_of_its_run(store: Store, table: object) -> None:
     work(opened(store))

@@ -54,7 +54,10 @@ class FolderNames:
         if not is_function and self._tables.has(self._store, name):
             return Meaning(Kind.TABLE, layout.table_folder(name))
         found = self.documents.read(name, FUNCTION_SUFFIX if is_function else VIEW_SUFFIX)
-        return None if found is None else self.define(Kind.FUNCTION if is_function else Kind.VIEW, found)
+        try:
+            return None if found is None else self.define(Kind.FUNCTION if is_function else Kind.VIEW, found)
+        except UnicodeDecodeError as error:
+            raise CorruptLogError(f"its document cannot be read ({error.reason})", table=str(name)) from error
 
     def define(self, kind: Kind, document: bytes) -> Meaning:
         """Returns the meaning of a name with a document; see `BranchNames`."""
