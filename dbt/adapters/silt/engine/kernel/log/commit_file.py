@@ -130,11 +130,13 @@ def read_commits(store: Store, first: int, statuses: Sequence[FileStatus], table
 def _of_limited_size(files: Iterable[tuple[int, FileStatus]]) -> Iterator[list[tuple[int, FileStatus]]]:
     """Yields the files in groups that are read together; a large file is a group of its own."""
     group: list[tuple[int, FileStatus]] = []
-    for each in files:
-        if group and sum(file.size for _, file in (*group, each)) > _TOGETHER:
+    size = 0
+    for version, file in files:
+        if group and size + file.size > _TOGETHER:
             yield group
-            group = []
-        group.append(each)
+            group, size = [], 0
+        group.append((version, file))
+        size += file.size
     if group:
         yield group
 
