@@ -167,8 +167,8 @@ class PageBounds:
     def longest_texts(self, group: int, columns: AbstractSet[str]) -> Mapping[str, int]:
         """Returns the greatest length of the texts of columns, by their paths. Raises as `rows_at_once`."""
         pairs = zip(self._leaves, self.footer[4, _LIST][group][1, _LIST], strict=True)
-        found = {".".join(leaf.names): self._chunk(leaf, chunk) for leaf, chunk in pairs}
-        return {path: self._of_text(found[path]) for path in columns}
+        found = ((".".join(leaf.names), leaf, chunk) for leaf, chunk in pairs)
+        return {path: self._of_text(self._chunk(leaf, chunk)) for path, leaf, chunk in found if path in columns}
 
     def _width(self, group: int, columns: AbstractSet[str] | None) -> int:
         """Returns the bytes of a decoded row."""
