@@ -61,31 +61,34 @@ class View:
 
     def commented(self, schema: StructType) -> StructType:
         """Returns the columns of its query, with the comments from the view's statement."""
-        for path, comment in self.comments.items():
-            schema = _with_comment(schema, path, comment)
-        return schema
+        comments = self.comments
+        return cast(StructType, _commented(schema, comments, ())) if comments else schema
 
 
-_Type = TypeVar("_Type", bound=DataType)
+def _commented(data_type: DataType, comments: Mapping[Name, str], above: Name) -> DataType:
+    """Returns a type with the comments of the fields inside it, by their paths in lower case.
 
+    Args:
+        above: the path of the type.
+    """
 
-def _with_comment(data_type: _Type, path: Name, comment: str) -> _Type:
-    """Returns a type with the comment of a field inside it, by its path in lower case, if it still has the field."""
-    step, rest = path[0], path[1:]
-    if isinstance(data_type, StructType):
-        fields = (_commented(each, rest, comment) if each.name.lower() == step else each for each in data_type)
-        return cast(_Type, StructType(tuple(fields)))
-    part = {("element", ArrayType): "element_type", ("key", MapType): "key_type", ("value", MapType): "value_type"}
-    name = part.get((step, type(data_type)))
-    if name is None or not rest:
-        return data_type
-    return cast(_Type, replace(cast(Any, data_type), **{name: _with_comment(getattr(data_type, name), rest, comment)}))
+    def of_part(name: str, part: DataType) -> DataType:
+        return _commented(part, comments, (*above, name))
 
+    def of_field(field: StructField) -> StructField:
+        changed = replace(field, type=of_part(field.name.lower(), field.type))
+        comment = comments.get((*above, field.name.lower()))
+        return changed if comment is None else changed.with_metadata(comment=comment)
 
-def _commented(field: StructField, path: Name, comment: str) -> StructField:
-    if not path:
-        return field.with_metadata(comment=comment)
-    return replace(field, type=_with_comment(field.type, path, comment))
+    match data_type:
+        case StructType():
+            return StructType(tuple(map(of_field, data_type)))
+        case ArrayType():
+            return replace(data_type, element_type=of_part("element", data_type.element_type))
+        case MapType():
+            key, value = of_part("key", data_type.key_type), of_part("value", data_type.value_type)
+            return replace(data_type, key_type=key, value_type=value)
+    return data_type
 
 
 @dataclass(frozen=True)
