@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.names import RelationName
-    from dbt.adapters.silt.materializations.external import declared
+    from dbt.adapters.silt.engine.statements.resolve import stored_code
     from dbt.adapters.silt.materializations.reuse import ProjectFacts
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.runs import statement_runner
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.session import environment as environments
     from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
 else:
-    declared = lazy_module("dbt.adapters.silt.materializations.external.declared")
+    stored_code = lazy_module("dbt.adapters.silt.engine.statements.resolve.stored_code")
     run_again = lazy_module("dbt.adapters.silt.dbt_seams.run_again")
     statement_runner = lazy_module("dbt.adapters.silt.runs.statement_runner")
     early_spark = lazy_module("dbt.adapters.silt.session.early_spark")
@@ -135,7 +135,7 @@ class SiltConnectionManager(SQLConnectionManager):
     @property
     def listed_files(self) -> Container[str]:
         """The files that this process lists if a log names them."""
-        return declared.ListedFiles(self.declared_files())
+        return stored_code.NamedFiles(self.declared_files())
 
     # Loaded with the first statement
 

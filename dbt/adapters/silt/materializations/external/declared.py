@@ -12,20 +12,14 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.sql.query.table_functions import named_files
-from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.external.target import resolve_location
-
-if TYPE_CHECKING:
-    from dbt.adapters.silt.engine.statements.resolve import stored_code
-else:
-    stored_code = lazy_module("dbt.adapters.silt.engine.statements.resolve.stored_code")
 
 _BY_FORMAT: Final = re.compile(r"\b\w+\s*\.\s*`((?:[^`]|``)+)`")
 _JINJA: Final = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
@@ -53,20 +47,6 @@ class DeclaredFiles(Container[str]):
     @cached_property
     def _found(self) -> frozenset[str]:
         return frozenset(self.find()).union(*map(_named, self.codes()))
-
-
-@dataclass(frozen=True)
-class ListedFiles(Container[str]):
-    """The files that a process lists if a log names them.
-
-    Attributes:
-        declared: the files that the project declares. The files of views that this process has created are listed, too.
-    """
-
-    declared: Container[str]
-
-    def __contains__(self, location: object) -> bool:
-        return location in self.declared or location in stored_code.NamedFiles()
 
 
 def _named(code: str) -> Iterator[str]:
