@@ -38,14 +38,17 @@ class Definitions:
     @cached_property
     def all(self) -> Mapping[str, str]:
         """The hash of each node and on-run hook, by its unique id."""
-        nodes = {**self._manifest.nodes, **getattr(self._manifest, "functions", {})}
-        return {each: self._of(node) for each, node in nodes.items() if node.resource_type in _DEFINED}
+        return {each: self._of(node) for each, node in self._nodes.items() if node.resource_type in _DEFINED}
+
+    @cached_property
+    def _nodes(self) -> Mapping[str, Any]:
+        return {**self._manifest.nodes, **getattr(self._manifest, "functions", {})}
 
     def code(self, unique_id: str) -> str:
         """Returns what names the files that a node reads: its raw code with the values of variables, the macros that it
         calls, and its sources, also of its ephemeral parents; empty if the node no longer exists.
         """
-        node = {**self._manifest.nodes, **getattr(self._manifest, "functions", {})}.get(unique_id)
+        node = self._nodes.get(unique_id)
         if node is None:
             return ""
         parents = getattr(node.depends_on, "nodes", ())

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dbt.adapters.silt.dbt_seams.definitions import code_of, settings_of
 from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation, relation_of
 from dbt.adapters.silt.engine.catalog.names import name_parts, normalize
+from dbt.adapters.silt.engine.catalog.run_commands.commands import TESTS
+from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import FILES_KEY
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _OF_FILES: Final = ""
 """The schema that stands for lists of files among inputs."""
-_TESTS: Final = ("test.", "unit_test.")
 _ON_RUN_HOOKS: Final = "operation."
 _SOURCES: Final = "source."
 _SHOWN: Final = 20
@@ -200,8 +200,8 @@ class BranchWork:
     def _built_for(self, failures: Iterable[str], parents: Callable[[str], Iterable[str]]) -> set[str]:
         """Returns the nodes that have failed, and the nodes whose tests have failed."""
         failed = set(failures)
-        return {each for each in failed if not each.startswith(_TESTS)}.union(
-            *(parents(each) for each in failed if each.startswith(_TESTS))
+        return {each for each in failed if not each.startswith(TESTS)}.union(
+            *(parents(each) for each in failed if each.startswith(TESTS))
         )
 
     def _readers_before(self, by_hand: Mapping[Relation, _ByHand]) -> set[str]:
@@ -251,8 +251,7 @@ class _ByHand:
     at_ms: int
 
     def __str__(self) -> str:
-        at = datetime.fromtimestamp(self.at_ms / 1000, timezone.utc)
-        return f"{self.operation} at {at:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{self.operation} at {utc_text(self.at_ms)}"
 
 
 def _by_hand(change: BranchChange) -> _ByHand | None:
