@@ -160,7 +160,7 @@ def roles(plan: PlanNode, key: Sequence[int], num_columns: int) -> Roles:
         raise NotProved("has a result of an unknown form")
     found = proof.keyed(plan, [output[at] for at in key])
     if not proof.has_definitions and any(len(each) > 1 for each in found.values()):
-        raise NotProved("reads an input by its key and in other ways")  # only a table expression is read several times
+        raise NotProved("reads an input by its key and in other ways")  # such as a view that the query names twice
     return found
 
 
