@@ -13,14 +13,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
+from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand
 from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
@@ -28,13 +30,17 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
 from dbt.adapters.silt.engine.kernel.publication.documents import Documents
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest, PassedTests
 from dbt.adapters.silt.engine.reuse.present import decide_now
 from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 from tests.corpus.mutations import DEEPER, KINDS, Files, mutate, texts_set
 from tests.security import attacks
-from tests.security.fuzz import SECRET, Scene, catalog_of
+from tests.security.fuzz import SECRET, Scene, catalog_of, refused
 from tests.unit.cli.house import House, rows
+from tests.unit.engine.catalog.conftest import make_table
 
 RUN: Final = BranchedRun("shop", "dev", "night")
 OWNER: Final = "model.shop.hostile"
@@ -69,6 +75,10 @@ _NAMES: Final = (
     ),
 )
 _OTHER_IDS: Final = ("0", "1", "9999999999999999999999", "-1", "id", "../x")
+
+
+Open: TypeAlias = Callable[[], Catalog]
+"""Opens the warehouse anew, as another process does."""
 
 
 class _Killed(BaseException):
@@ -119,7 +129,7 @@ def _left(house: House) -> None:
     earlier.catalog = Catalog({"silt": LocalStore(house.folder)}, FixedClock(SystemClock().now_ms() - _HOUR_MS))
     _on_branch(house, "main.hostile").publish()
     left, decide = _on_branch(earlier, "main.other"), Documents.decide
-    Documents.decide = _killed  # type: ignore[method-assign]
+    Documents.decide = _killed  # type: ignore[method-assign, assignment]
     try:
         with contextlib.suppress(_Killed):
             left.publish()
@@ -151,15 +161,23 @@ def _number_put(files: Files, chance: random.Random) -> str:
     return f"{number[:20]} put into {name}"
 
 
-def damaged(found: Scene, chance: random.Random) -> list[str]:
-    """Damages one to three documents; returns a description."""
-    files = {name: data for name, data in found.files.items() if _is_document(name)}
-    outside = str(found.canary / "id_rsa")
+def mutated(documents: Files, chance: random.Random, outside: str) -> list[str]:
+    """Damages one to three of the documents in place; returns a description of each damage.
+
+    Args:
+        outside: the path of a file that no document may reach.
+    """
     texts = (*_NAMES, outside, "../../home/id_rsa", f"file://{outside}", *_OTHER_IDS)
     kinds = (*KINDS, *DEEPER, *[texts_set(texts)] * 12, *[_number_put] * 5, _renamed)
-    told = [mutate(files, chance, kinds) for _ in range(chance.choice((1, 1, 2, 3))) if files]
+    return [mutate(documents, chance, kinds) for _ in range(chance.choice((1, 1, 2, 3))) if documents]
+
+
+def damaged(found: Scene, chance: random.Random) -> list[str]:
+    """Damages one to three documents; returns a description."""
+    files = {name: data for name, data in found.files.items() if is_document(name)}
+    told = mutated(files, chance, str(found.canary / "id_rsa"))
     for name in found.files:
-        if _is_document(name) and name not in files:
+        if is_document(name) and name not in files:
             (found.house / name).unlink()
     for name, data in files.items():
         if found.files.get(name) != data:
@@ -177,18 +195,14 @@ def _renamed(files: Files, chance: random.Random) -> str:
     return f"{name} copied to {new}"
 
 
-def _is_document(name: str) -> bool:
+def is_document(name: str) -> bool:
     return "main/good/" not in name and "_schema" not in name and name.endswith(".json")
 
 
-def _runs(house: Path) -> tuple[Catalog, RunBranches]:
-    catalog = catalog_of(house)
-    return catalog, catalog.run_branches("silt")
-
-
-def _opened(house: Path) -> None:
+def _opened(open_catalog: Open) -> None:
     """Continues the run, as its next command does."""
-    catalog, runs = _runs(house)
+    catalog = open_catalog()
+    runs = catalog.run_branches("silt")
     run, branch = runs.open(RUN)
     runs.read_others(run, branch, runs.commands(run))
     runs.nodes(run)
@@ -199,11 +213,14 @@ def _opened(house: Path) -> None:
             changed_inputs(catalog, "", info, "select 1")
     inside = catalog.on_branch("silt", branch)
     list(inside.all_relations("silt"))
-    House(house).append(inside.table(House(house).name("main.hostile")), rows(9, 1))
+    log = inside.table(_name("hostile"))
+    log.store.put("new.parquet", b"PAR1")
+    added = AddFile("new.parquet", {}, 4, 1)
+    commit(log, log.snapshot(), Changes(Operation("WRITE"), (added,)), ReadSet(), CommitSettings())
 
 
-def _published(house: Path) -> None:
-    _, runs = _runs(house)
+def _published(open_catalog: Open) -> None:
+    runs = open_catalog().run_branches("silt")
     run = runs.find(RUN.run_id)
     runs.publish(run, runs.existing(run))
     waiting = runs.waiting(RUN)
@@ -211,29 +228,46 @@ def _published(house: Path) -> None:
         runs.run_later(waiting, lambda _: None)
 
 
-def _dropped(house: Path) -> None:
-    _, runs = _runs(house)
+def _dropped(open_catalog: Open) -> None:
+    runs = open_catalog().run_branches("silt")
     run = runs.find(RUN.run_id)
     runs.drop(run, runs.existing(run, to_drop=True))
 
 
-def _decided(house: Path) -> None:
-    catalog = catalog_of(house)
-    log = catalog.table(House(house).name("main.hostile"))
+def _decided(open_catalog: Open) -> None:
+    catalog = open_catalog()
+    log = catalog.table(_name("hostile"))
     decide_now(catalog, log, Build(OWNER, "code"), "select * from read_files('/data/x')")
     tests = PassedTests(catalog, "silt")
     tests.decide(Build(OWNER, "code"), tests.find(OWNER), "select 1")
-    for commit in log.newest_commits():
-        changed_inputs(catalog, "", commit.info, "select 1")
+    for done in log.newest_commits():
+        changed_inputs(catalog, "", done.info, "select 1")
 
 
-def _changed_names(house: Path) -> None:
-    catalog, name = catalog_of(house), House(house).name
+def _changed_names(open_catalog: Open) -> None:
+    catalog = open_catalog()
     list(catalog.all_relations("silt"))
-    catalog.put_view(View(name("main.seen"), "select 3 as id", current_database="silt", current_schema="main"), True)
-    catalog.drop_table(name("main.hostile"))
-    House(house).create("main.fresh", rows(0, 1))
+    catalog.put_view(View(_name("seen"), "select 3 as id", current_database="silt", current_schema="main"), True)
+    catalog.drop_table(_name("hostile"))
+    make_table(catalog, _name("fresh"))
     catalog.drop_schema("silt", "old")
+
+
+def _listed(open_catalog: Open) -> None:
+    """Reads all names, and the newest version of each table, as lists and reports do."""
+    catalog = open_catalog()
+    for name in catalog.all_tables():
+        refused([partial(_snapshot, catalog, name)])
+    refused([lambda: catalog.view(_name("seen")), lambda: catalog.functions("silt", "main")])
+    refused([lambda: catalog.function(_name("twice")), lambda: catalog.run_branches("silt").find(RUN.run_id)])
+
+
+def _snapshot(catalog: Catalog, name: RelationName) -> None:
+    catalog.table(name).snapshot()
+
+
+def _name(identifier: str) -> RelationName:
+    return RelationName("silt", "main", identifier)
 
 
 def _said(*arguments: str) -> Callable[[Path], None]:
@@ -252,8 +286,19 @@ def _said(*arguments: str) -> Callable[[Path], None]:
     return run
 
 
+INSIDE: Final[tuple[Callable[[Open], None], ...]] = (
+    *(_opened, _published, _dropped, _decided),
+    *(_changed_names, _listed),
+)
+"""The doors of this process, on any store."""
+
+
+def _on_folder(door: Callable[[Open], None]) -> Callable[[Path], None]:
+    return lambda house: door(partial(catalog_of, house))
+
+
 DOORS: Final[tuple[Callable[[Path], None], ...]] = (
-    *(_opened, _published, _dropped, _decided, _changed_names),
+    *map(_on_folder, INSIDE),
     *(_said("runs"), _said("check"), _said("report"), _said("publish", "night"), _said("drop-run", "night")),
     *(
         _said("show", "main.hostile"),

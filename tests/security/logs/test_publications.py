@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Part
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import serialize
 from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest, PassedTests
 from tests.security import attacks
 from tests.unit.engine.catalog import test_branches
@@ -140,6 +142,18 @@ def test_a_base_of_another_table_is_an_error_of_its_run(store: Store, table: obj
     store.put(path, json.dumps({"version": 0, "table": table}).encode())
     with pytest.raises(CorruptLogError, match=r"base\.json cannot be read"):
         continued(opened(store, 1))
+
+
+def test_a_commit_of_another_table_is_an_error_of_its_run(store: Store) -> None:
+    work(opened(store))
+    path = next(each.path for each in store.files_below(FOLDER) if each.path.endswith(f"{1:020d}.json"))
+    metadata = replace(test_branches.METADATA, id="of another table")
+    store.put(path, store.read(path) + serialize([metadata]))
+    runs = opened(store, 1).run_branches("silt")
+    run, branch = runs.open(RUN)
+    with pytest.raises(CorruptLogError, match=r"do not continue it: the table's id would change.*drop-run"):
+        runs.publish(run, branch)
+    assert opened(store, 2).table(NAMES[0]).snapshot().version == 0
 
 
 READS: list[dict[str, list[int]]] = [{}, {"x": [1]}, {"main.a": [1], "": [2], ".": [1]}, {"a" * 9_999: [0]}]

@@ -124,6 +124,12 @@ def test_a_fraction_is_read_exactly() -> None:
     assert info.operation_parameters == {"ratio": Decimal("0.1")}
 
 
+@pytest.mark.parametrize(("written", "again"), [("1.5", 1.5), ("-2E+3", -2000.0), ("1e999", "1E+999")])
+def test_fractions_among_the_facts_of_a_commit_can_be_written_again(written: str, again: object) -> None:
+    (info,) = parse(f'{{"commitInfo":{{"operation":"WRITE","facts":{{"a":[{written}]}}}}}}'.encode())
+    assert json.loads(serialize([info]))["commitInfo"]["facts"] == {"a": [again]}
+
+
 def test_the_removal_of_a_file_has_the_same_logical_file() -> None:
     vector = DeletionVector("u", "abc", 40, 6, 1)
     added = AddFile("a", {"p": "1"}, 5, 6, stats="{}", tags={"t": "1"}, deletion_vector=vector, base_row_id=7)

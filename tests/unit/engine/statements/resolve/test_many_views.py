@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.statements.resolve import expander, render
 from dbt.adapters.silt.engine.statements.resolve.expansion import DEEPEST
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
+from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from tests.unit.engine.house import House
 
 
@@ -132,3 +133,15 @@ def test_views_with_too_many_expanded_texts_are_refused_by_name(house: House) ->
     chain(house, 40, "select * from {below} a union all select * from {below} b")
     with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.v14: .* has 16,383 parts"):
         house.sql("select * from v40")
+
+
+def test_a_list_of_columns_leaves_out_views_that_spark_would_analyse_for_long(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain(house, 12, "select * from {below} a union all select * from {below} b")
+    analysed = counted(monkeypatch, SnapshotViews, "schema", lambda _, query: "v" + str(query.count("union all")))
+    listed = {row[0] for row in house.rows("select table_name from information_schema.columns")}
+    assert listed == {"t", *(f"v{number}" for number in range(1, 10))}
+    assert len(analysed) == 9 and set(analysed.values()) == {1}
+    for number in (10, 11, 12):
+        assert f"no columns of the view silt.main.v{number}: " in caplog.text

@@ -178,7 +178,7 @@ def _prepared(log: BranchLog, found: BranchChanges | None, given: PublishSetting
         read_versions=found.read_versions,
     )
     changes = stamped(log, _with_txn(log.name, found.changes, txn))
-    check_changes(changes, base, log.name)
+    _check(changes, log)
     info = commit_info_of(log, base, changes, log.reads, settings)
     if base is None:
         return NewTable(log.main, changes, info, log_folder_of(log.main, None))
@@ -188,6 +188,18 @@ def _prepared(log: BranchLog, found: BranchChanges | None, given: PublishSetting
         level = given.isolation.level  # an OPTIMIZE has read no row, and other statements of the branch have
     info = replace(info, isolation_level=level.value)
     return ExistingTable(log.main, PendingCommit(base, changes, log.reads, level), info)
+
+
+def _check(changes: Changes, log: BranchLog) -> None:
+    """Checks the commits of a branch, which other programs can write too: `check_changes`."""
+    try:
+        check_changes(changes, log.base(), log.name)
+    except errors.InternalError as error:
+        raise errors.CorruptLogError(
+            f"the commits of its branch do not continue it: {error.problem}",
+            table=log.name,
+            remedy="Drop the run (`silt drop-run`), and run it again",
+        ) from error
 
 
 def _with_txn(table: str, changes: Changes, txn: Txn) -> Changes:

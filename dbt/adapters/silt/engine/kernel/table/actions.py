@@ -7,8 +7,10 @@ are ignored, as the specification requires. A JSON number with a fraction become
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar, TypeAlias
 
 from dbt.adapters.silt.engine.kernel import foreign_json
@@ -437,7 +439,9 @@ def serialize(actions: Iterable[Action]) -> bytes:
     Raises:
         InvalidArgumentError: if a value, for example the user's metadata, contains half of a surrogate pair.
     """
-    lines = (json.dumps({a.key: a.to_json()}, ensure_ascii=False, separators=(",", ":")) for a in actions)
+    lines = (
+        json.dumps({a.key: a.to_json()}, ensure_ascii=False, separators=(",", ":"), default=_number) for a in actions
+    )
     try:
         return ("\n".join(lines) + "\n").encode()
     except UnicodeEncodeError as error:
@@ -445,6 +449,12 @@ def serialize(actions: Iterable[Action]) -> bytes:
         raise InvalidArgumentError(
             f"the commit cannot be written in UTF-8: its text contains half of a surrogate pair near `{nearby}`"
         ) from error
+
+
+def _number(value: Decimal) -> float | str:
+    """Returns a number of the facts of a commit, which are read exactly, as JSON can state it."""
+    number = float(value)
+    return number if math.isfinite(number) else str(value)
 
 
 def parse(data: bytes) -> list[Action]:

@@ -36,10 +36,12 @@ class Expander:
     Args:
         session: the session's own namespace.
         allowed: the permissions of the texts of views and functions.
+        most_texts: the limit of the texts of views and functions (`Extent.check`).
     """
 
     session: Namespace
     allowed: Allowed
+    most_texts: int = expansion.MOST_TEXTS
     _known: dict[tuple[str | None, ...], expansion.ExpandedQuery] = field(default_factory=dict, init=False, repr=False)
 
     def query(
@@ -60,7 +62,7 @@ class Expander:
             UnsupportedStatementError: if a reference is not supported, or there are too many views and functions
                 (`Extent.check`).
         """
-        expansion.Extent.of(text.sql).check(inside)
+        expansion.Extent.of(text.sql).check(inside, self.most_texts)
         if owner is not None:
             self.allowed.check_text(text.sql, owner)
         scan = text.text.scan
@@ -81,7 +83,7 @@ class Expander:
             for child in (*children.values(), *calls.values())
         )
         query = expansion.ExpandedQuery(text, children, calls, inner and len(children) == len(scan.references))
-        query.extent.check(inside)
+        query.extent.check(inside, self.most_texts)
         return query
 
     def function(self, function: Function, namespace: Namespace, inside: tuple[str, ...]) -> expansion.FunctionCall:

@@ -210,6 +210,8 @@ def full_name(name: RelationName | None) -> Name:
 DEEPEST: Final = 100
 """Limit of the nesting depth of views and functions; Spark has the same limit for its own views."""
 MOST_TEXTS: Final = 10_000
+MOST_LISTED: Final = 1_000
+"""The limit of the texts of a view that a list of columns analyses: Spark needs up to a second for so many."""
 MOST_CHARACTERS: Final = 64 << 20
 
 
@@ -241,11 +243,12 @@ class Extent:
             self.characters + sum(each.characters for each in others),
         )
 
-    def check(self, inside: tuple[str, ...]) -> None:
+    def check(self, inside: tuple[str, ...], most_texts: int = MOST_TEXTS) -> None:
         """Checks that the extent is within the limits.
 
         Args:
             inside: the views and functions that contain the text, the outermost first; the last is the text's owner.
+            most_texts: the limit of the texts.
 
         Raises:
             UnsupportedStatementError: if a limit is exceeded; the message names the owner of the text, or the outermost
@@ -257,10 +260,10 @@ class Extent:
                 table=inside[0] if inside else None,
                 remedy="Store the rows of a view in between as a table, or write its query into the view above",
             )
-        if self.texts > MOST_TEXTS or (self.texts > 1 and self.characters > MOST_CHARACTERS):
+        if self.texts > most_texts or (self.texts > 1 and self.characters > MOST_CHARACTERS):
             raise UnsupportedStatementError(
                 f"with its views and functions expanded it has {self.texts:,} parts of {self.characters:,} "
-                f"characters; at most {MOST_TEXTS:,} parts of {MOST_CHARACTERS:,} characters are sent to Spark",
+                f"characters; at most {most_texts:,} parts of {MOST_CHARACTERS:,} characters are sent to Spark",
                 table=inside[-1] if inside else None,
                 remedy="Store the rows of a view that is named several times as a table",
             )

@@ -34,7 +34,14 @@ from dbt.adapters.silt.engine.sql.query.stored_texts import HIDDEN_SELECT
 from dbt.adapters.silt.engine.sql.tokens import syntax_error
 from dbt.adapters.silt.engine.statements.resolve import metadata_answers
 from dbt.adapters.silt.engine.statements.resolve.expander import Expander
-from dbt.adapters.silt.engine.statements.resolve.expansion import ExpandedQuery, SqlFragment, Table, View
+from dbt.adapters.silt.engine.statements.resolve.expansion import (
+    MOST_LISTED,
+    MOST_TEXTS,
+    ExpandedQuery,
+    SqlFragment,
+    Table,
+    View,
+)
 from dbt.adapters.silt.engine.statements.resolve.metadata_answers import Answer
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, constant
 from dbt.adapters.silt.engine.statements.resolve.reads import (
@@ -149,6 +156,7 @@ class Resolver:
         lists_views: whether the information schema lists the columns of views, which requires analysing them.
         owner: the program that has stored the statement; None for a statement of the session's own.
         notes_reads: whether a transaction has read the rows of the texts: a view's query is only analysed.
+        most_texts: the limit of the texts of views and functions.
     """
 
     namespace: Namespace
@@ -159,6 +167,7 @@ class Resolver:
     lists_views: bool = True
     owner: str | None = None
     notes_reads: bool = True
+    most_texts: int = MOST_TEXTS
 
     def resolve(
         self,
@@ -184,7 +193,7 @@ class Resolver:
         inside = () if view is None else (str(view),)
         if view is not None:
             name_files(texts[0].sql)
-        expander = Expander(self.namespace, self.allowed)
+        expander = Expander(self.namespace, self.allowed, self.most_texts)
         expanded = [self._expanded(expander, text, inside) for text in texts]
         logs = [log for node in expanded for log in node.latest_logs()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
@@ -231,7 +240,7 @@ class Resolver:
 
     def expanded(self, sql: str) -> ExpandedQuery:
         """Returns a query with the tables, views and functions that it names, not pinned; raises as `resolve`."""
-        return self._expanded(Expander(self.namespace, self.allowed), SqlFragment(sql), ())
+        return self._expanded(Expander(self.namespace, self.allowed, self.most_texts), SqlFragment(sql), ())
 
     def check(self, function: Function) -> None:
         """Checks that Spark can call the function as it would be stored; nothing is computed.
@@ -242,7 +251,7 @@ class Resolver:
         """
         if function.python is None:
             name_files(function.body)
-        called = Expander(self.namespace, self.allowed).function(function, self.namespace, ())
+        called = Expander(self.namespace, self.allowed, self.most_texts).function(function, self.namespace, ())
         cut = consistent_cut([*called.query.latest_logs()])
         self._renderer(cut, []).function(called)
 
@@ -281,7 +290,7 @@ class Resolver:
         if not self.lists_views:
             return None
         name = ".".join(map(quote, (view.database, view.schema, view.identifier)))
-        alone = replace(self, read_history=None, lists_views=False, notes_reads=False)
+        alone = replace(self, read_history=None, lists_views=False, notes_reads=False, most_texts=MOST_LISTED)
         try:
             return self.snapshot_views.schema(alone.query(f"select * from {name}").texts[0])
         except _UNREADABLE as error:
