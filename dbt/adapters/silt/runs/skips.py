@@ -10,7 +10,7 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.printable import short_id
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of
 from dbt.adapters.silt.records.commit_facts import EarlierCommit, find_unit
 from dbt.adapters.silt.records.units import is_full_refresh
 from dbt.adapters.silt.runs.response import SiltResponse
@@ -67,7 +67,7 @@ def _warn_of_hidden(response: str, hidden: Sequence[str], remedy: str) -> None:
 
 
 def _remedy(log: DeltaLog, unit: Unit) -> str:
-    if isinstance(log, BranchLog):
+    if branch_of(log) is not None:
         return "type the same command again when the run is held: it then builds the model from the published tables"
     return (
         f"undo the run with `silt rollback {shlex.quote(short_id(unit.run_id))}` (with `--drop-created` if the run "

@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction import changes
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog, branch_of
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 
 COPY: Final = (
@@ -160,10 +160,11 @@ class BranchDatabase:
 
     def publish_table(self, name: RelationName, log: DeltaLog, replace_view: bool) -> None:
         """Gives a table that the branch has created, or created again, its name on the branch."""
-        if not isinstance(log, BranchLog) or (log.base() is not None and self._branch.change_of(name) is None):
+        own = branch_of(log)
+        if own is None or (own.base() is not None and self._branch.change_of(name) is None):
             return
-        present, created = self._present(name), Meaning(Kind.TABLE, self._branch.location_of(log))
-        if present.after != created and not is_last(log.snapshot()):
+        present, created = self._present(name), Meaning(Kind.TABLE, self._branch.location_of(own))
+        if present.after != created and not is_last(own.snapshot()):
             _check_free(name, present.after, replace_view)
             self._change(present, created)
 
@@ -172,8 +173,8 @@ class BranchDatabase:
         if if_exists and present.after is None:
             self._branch.note_lookup(name, present)
             return
-        log = self.table(name)
-        if not isinstance(log, BranchLog) or present.after != Meaning(Kind.TABLE, self._branch.location_of(log)):
+        log = branch_of(self.table(name))
+        if log is None or present.after != Meaning(Kind.TABLE, self._branch.location_of(log)):
             raise name_errors.changed_meanwhile(name)
         snapshot = log.snapshot()
         if version not in (None, snapshot.version):

@@ -65,6 +65,7 @@ class Catalog:
         self._databases: dict[str, Database] = {
             name: _database(name, register, self._tables) for name, register in self._registers.items()
         }
+        self._branched: dict[str, BranchDatabase] = {}
         for name, database in self._databases.items():
             self._registers[name].names = database.published
 
@@ -74,7 +75,10 @@ class Catalog:
         Later reads return names that are at least as new.
         """
         same = copy(self)
-        same._databases = {name: each.for_statement() for name, each in self._databases.items()}
+        same._branched = {name: each.for_statement() for name, each in self._branched.items()}
+        same._databases = {
+            name: same._branched.get(name) or each.for_statement() for name, each in self._databases.items()
+        }
         return same
 
     def new_branch(self, database: str) -> Branch:
@@ -110,7 +114,9 @@ class Catalog:
     def on_branch(self, database: str, branch: Branch) -> Catalog:
         """Returns the same catalog with the tables and names of a database on a branch."""
         same, name = copy(self), check_identifier(database, "database")
-        same._databases = {**self._databases, name: BranchDatabase(name, self._database(name), branch)}
+        branched = BranchDatabase(name, self._database(name), branch)
+        same._databases = {**self._databases, name: branched}
+        same._branched = {**self._branched, name: branched}
         return same
 
     def databases(self) -> list[str]:
@@ -265,13 +271,12 @@ class Catalog:
     def branch_table_of(self, path: str) -> RelationName | None:
         """Returns the name of the table whose folder is or contains a path, if this catalog shows it on a branch."""
         plain = path.removeprefix("file://").removeprefix("file:").rstrip("/")
-        for database in self._databases.values():
-            if isinstance(database, BranchDatabase):
-                names = (database.table_of_file(f"{each}/") for each in (plain, os.path.realpath(plain)))
-                name = next((each for each in names if each is not None), None)
-                entry = None if name is None else database.find(name)
-                if entry is not None and entry.kind is RelationKind.TABLE:
-                    return name
+        for database in self._branched.values():
+            names = (database.table_of_file(f"{each}/") for each in (plain, os.path.realpath(plain)))
+            name = next((each for each in names if each is not None), None)
+            entry = None if name is None else database.find(name)
+            if entry is not None and entry.kind is RelationKind.TABLE:
+                return name
         return None
 
     def store(self, database: str) -> Store:
@@ -308,14 +313,14 @@ class Catalog:
 
     def dropped_table(self, name: RelationName) -> DeltaLog | None:
         """Returns the table that the branch of this catalog has dropped, if any; see `BranchDatabase.dropped_table`."""
-        found = self._databases.get(name.database)
-        return found.dropped_table(name) if isinstance(found, BranchDatabase) else None
+        branched = self._branched.get(name.database)
+        return None if branched is None else branched.dropped_table(name)
 
     def note_lookup(self, name: RelationName, is_function: bool = False) -> None:
         """Notes on the branch of this catalog, if any, that a statement did nothing because the name exists."""
-        found = self._databases.get(name.database)
-        if isinstance(found, BranchDatabase):
-            found.note_lookup(name, is_function)
+        branched = self._branched.get(name.database)
+        if branched is not None:
+            branched.note_lookup(name, is_function)
 
     def drop_table(self, name: RelationName, if_exists: bool = False, version: int | None = None) -> None:
         """Drops a table and its files.

@@ -15,8 +15,8 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction import branch_log
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet, merged_reads
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
@@ -87,8 +87,7 @@ def commit(
 
 def note_reads(log: DeltaLog, reads: ReadSet, settings: WriteSettings) -> None:
     """Notes the reads of a statement that commits nothing: on a branch, another writer's change of them conflicts."""
-    if isinstance(log, BranchLog):
-        log.note(merged_reads(reads, settings.reads))
+    branch_log.note_reads(log, merged_reads(reads, settings.reads))
 
 
 def replaced_whole(base: Snapshot | None, changes: Changes, settings: WriteSettings) -> Changes:

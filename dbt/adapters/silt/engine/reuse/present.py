@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of
 from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
 from dbt.adapters.silt.engine.sql.query.table_functions import named_files
 
@@ -119,7 +119,8 @@ def names_published_versions(catalog: Catalog, facts: BuildFacts) -> bool:
 
 def _is_of_branch(log: DeltaLog | None, version: int) -> bool:
     """Returns whether the branch that the log shows has a version of this number of its own."""
-    return isinstance(log, BranchLog) and version > log.base_version
+    branch = None if log is None else branch_of(log)
+    return branch is not None and version > branch.base_version
 
 
 def log_of(catalog: Catalog, name: str) -> DeltaLog | None:

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE
 from dbt.adapters.silt.engine.kernel.transaction import restore as kernel_restore
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 
@@ -25,7 +25,7 @@ def restore(target: Target, point: RestorePoint, settings: WriteSettings) -> Out
     """
     log, now = target.log, target.snapshot
     prepared = kernel_restore.prepare(log, now, point)
-    if prepared.expired and isinstance(log, BranchLog):
+    if prepared.expired and branch_of(log) is not None:
         raise UnsupportedStatementError(
             "a transaction cannot restore files that were removed longer ago than `delta.deletedFileRetentionDuration`",
             table=target.name,

@@ -80,11 +80,7 @@ class BranchedStore(Store):
         return self.table.files_at_once
 
     def list_from(self, folder: str, start: str = "") -> list[FileStatus]:
-        if folder != LOG_FOLDER:
-            return self.table.list_from(folder, start)
-        found = [] if self.base == BEFORE_ALL else self.table.list_from(folder, start)
-        found = [each for each in found if not self._is_branchs(each.path)]
-        return sorted([*found, *self._branch_files(start)], key=lambda each: each.name)
+        return self._log_files(start) if folder == LOG_FOLDER else self.table.list_from(folder, start)
 
     def list_folders(self, folder: str) -> list[str]:
         return self.table.list_folders(folder)
@@ -93,7 +89,8 @@ class BranchedStore(Store):
         return iter(self.list_from(folder)) if folder == LOG_FOLDER else self.table.files_in_order(folder)
 
     def files_below(self, folder: str) -> list[FileStatus]:
-        return self.table.files_below(folder)
+        found = [each for each in self.table.files_below(folder) if not _is_of_log(each.path)]
+        return [*found, *self._log_files()] if _holds_log(folder) else found
 
     def list_links(self, folder: str) -> list[str]:
         return self.table.list_links(folder)
@@ -121,7 +118,10 @@ class BranchedStore(Store):
         return None if found is None else replace(found, path=path)
 
     def statuses(self, paths: Iterable[str]) -> Iterator[FileStatus | None]:
-        return self.table.statuses(paths)
+        asked = list(paths)
+        data = iter(self.table.statuses(path for path in asked if not _is_of_log(path)))
+        for path in asked:
+            yield self.status(path) if _is_of_log(path) else next(data)
 
     def put_if_absent(self, path: str, data: bytes) -> PutResult:
         store, inner = self._store_to_write(path)
@@ -132,32 +132,38 @@ class BranchedStore(Store):
         store.put(inner, data)
 
     def copy_in(self, path: str, data: IO[bytes]) -> None:
-        self.table.copy_in(path, data)
+        store, inner = self._store_to_write(path)
+        store.copy_in(inner, data)
 
     def delete(self, path: str) -> None:
         store, inner = self._store_to_write(path)
         store.delete(inner)
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        self.table.delete_all(paths)
+        for store, inner in self._by_store(paths):
+            store.delete_all(inner)
 
     def make_folder(self, folder: str) -> None:
         self.table.make_folder(folder)
 
     def rename_folder(self, source: str, target: str) -> None:
+        _check_without_log(source, target)
         self.table.rename_folder(source, target)
 
     def delete_folder(self, folder: str) -> None:
+        _check_without_log(folder)
         self.table.delete_folder(folder)
 
     def delete_empty_folder(self, folder: str) -> bool:
+        _check_without_log(folder)
         return self.table.delete_empty_folder(folder)
 
     def folder_modified_ms(self, folder: str) -> int | None:
         return self.table.folder_modified_ms(folder)
 
     def make_durable(self, paths: Sequence[str]) -> None:
-        self.table.make_durable(paths)
+        for store, inner in self._by_store(paths):
+            store.make_durable(inner)
 
     def check_writable(self) -> None:
         self.table.check_writable()
@@ -170,7 +176,14 @@ class BranchedStore(Store):
         return self.table.child(folder)
 
     def local_path(self, path: str) -> str | None:
-        return self.table.local_path(path)
+        store, inner = self._store_to_read(path)
+        return store.local_path(inner)
+
+    def _log_files(self, start: str = "") -> list[FileStatus]:
+        """Lists the files of the log on the branch, sorted by name, from a name on."""
+        found = [] if self.base == BEFORE_ALL else self.table.list_from(LOG_FOLDER, start)
+        found = [each for each in found if not self._is_branchs(each.path)]
+        return sorted([*found, *self._branch_files(start)], key=lambda each: each.name)
 
     def _branch_files(self, start: str) -> list[FileStatus]:
         if self.base is None:
@@ -184,10 +197,18 @@ class BranchedStore(Store):
 
     def _is_branchs(self, path: str) -> bool:
         """Returns whether a file of the log belongs to the branch, or would, if the table has a file of that name."""
-        if self.base is None or not path.startswith(f"{LOG_FOLDER}/"):
+        if self.base is None or not _is_of_log(path):
             return False
         name = parse_log_name(path.removeprefix(f"{LOG_FOLDER}/"))
         return name is not None and max(name.version, name.last_version or 0) > self.base
+
+    def _by_store(self, paths: Sequence[str]) -> Iterator[tuple[Store, list[str]]]:
+        """Yields each store to which files of these paths are written, with the files' paths in it."""
+        found = [self._store_to_write(path) for path in paths]
+        for store in (self.table, self.branch):
+            inner = [path for each, path in found if each is store]
+            if inner:
+                yield store, inner
 
     def _store_to_read(self, path: str) -> tuple[Store, str]:
         """Returns the store from which a file is read, and the file's path in it."""
@@ -198,6 +219,20 @@ class BranchedStore(Store):
         if self._is_branchs(path) or path == LAST_CHECKPOINT:
             return self.branch, path.removeprefix(f"{LOG_FOLDER}/")
         return self.table, path
+
+
+def _is_of_log(path: str) -> bool:
+    """Returns whether a file is directly in the log's folder."""
+    return path.rpartition("/")[0] == LOG_FOLDER
+
+
+def _holds_log(folder: str) -> bool:
+    return folder in ("", LOG_FOLDER)
+
+
+def _check_without_log(*folders: str) -> None:
+    """Checks that a change of folders leaves the table's log alone, which is not the branch's to move or delete."""
+    assert not any(_holds_log(each) for each in folders), f"a branch cannot move or delete {folders}"
 
 
 @dataclass(frozen=True)
@@ -358,3 +393,14 @@ class _Base:
 
     version: int
     content: str | None
+
+
+def branch_of(log: DeltaLog) -> BranchLog | None:
+    """Returns the log if it is a branch's, or None."""
+    return log if isinstance(log, BranchLog) else None
+
+
+def note_reads(log: DeltaLog, reads: ReadSet) -> None:
+    """Notes what a statement has read of the table, if it is on a branch; see `BranchLog.note`."""
+    if (branch := branch_of(log)) is not None:
+        branch.note(reads)

@@ -34,7 +34,7 @@ from dbt.adapters.silt.engine.kernel.transaction.attempt import (
     checked_attempt,
     state_unknown,
 )
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of, note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import (
     DROPPED_PROPERTY,
     ENGINE_INFO,
@@ -145,8 +145,7 @@ def commit(
     if base is None:
         return _create(log, folder, pending, info)
     level = isolation_level_of(base, pending, settings)
-    if isinstance(log, BranchLog):
-        log.note(reads)
+    note_reads(log, reads)
     return _commit_after_winners(log, folder, PendingCommit(base, pending, reads, level), info, settings.max_attempts)
 
 
@@ -154,7 +153,7 @@ def _check_not_dropped(log: DeltaLog, base: Snapshot, changes: Changes) -> None:
     """Raises an error if the base is the last version of a dropped table, whose name was resolved before the drop; on a
     branch, which only has dropped the table when it is published, the changes may create it again.
     """
-    is_created_again = isinstance(log, BranchLog) and changes.metadata is not None
+    is_created_again = branch_of(log) is not None and changes.metadata is not None
     if DROPPED_PROPERTY in base.metadata.configuration and not is_created_again:
         raise errors.ConcurrentDropError("the table was dropped", table=base.table, version=base.version)
 
@@ -323,7 +322,7 @@ def entry_at(
         info = replace(info, in_commit_timestamp=time)
         changes = with_enablement(metadata, changes, point.version, time)
     # On a branch, other writers may still assign the next ids: new rows get their ids when they are published.
-    if tracks_rows(base, changes) and not isinstance(log, BranchLog):
+    if tracks_rows(base, changes) and branch_of(log) is None:
         info = replace(info, extra={**info.extra, "tags": preserved_tags(base, changes, info.extra.get("tags") or {})})
         changes = with_row_ids(base, changes, point.version)
     return Entry(actions.serialize((info, *_with_settled_mark(log, base, changes).actions())), info.txn_id or "")

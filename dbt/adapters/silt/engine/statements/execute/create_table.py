@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.reuse.origins import origin_of
 from dbt.adapters.silt.engine.sql import ast
@@ -251,8 +251,8 @@ def _refuse_location(statement: ast.Clone, table: str) -> None:
 
 
 def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> Snapshot:
-    if at is None and isinstance(log, BranchLog):
-        log.note(ReadSet(whole_table=True))
+    if at is None:
+        note_reads(log, ReadSet(whole_table=True))
     return log.snapshot() if at is None else log.snapshot_at(namespace.version_of(context.namespace, log, at))
 
 

@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.kernel.table.properties import is_settable
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, InsertMode, Name, SaveMode
@@ -111,9 +111,10 @@ def recorded_version(namespace: Namespace, table: str, app_id: str) -> int | Non
         UnsupportedStatementError: if the name is a view's.
     """
     log = _table(namespace, _name(table))
-    if isinstance(log, BranchLog):
-        log.note(ReadSet(transactions=True))
-    version = None if log is None else log.snapshot().transaction_version(app_id)
+    if log is None:
+        return None
+    note_reads(log, ReadSet(transactions=True))
+    version = log.snapshot().transaction_version(app_id)
     return None if version is None or version < 0 else version
 
 

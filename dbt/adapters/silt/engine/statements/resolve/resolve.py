@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, PrimitiveType, StructType
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet, merged_reads
 from dbt.adapters.silt.engine.sql.query.stored_texts import HIDDEN_SELECT
 from dbt.adapters.silt.engine.sql.tokens import syntax_error
@@ -308,8 +308,8 @@ class Resolver:
 def _note_on_branch(reads: Sequence[Read]) -> None:
     """Notes the reads of tables on a branch, which are checked when the branch is published."""
     for read in reads:
-        if isinstance(read.log, BranchLog) and read.is_latest:
-            read.log.note(read_set([read]))
+        if read.is_latest:
+            note_reads(read.log, read_set([read]))
 
 
 def first_mistake(namespace: Namespace, sql: str, *, is_query: bool) -> errors.StatementSyntaxError | None:

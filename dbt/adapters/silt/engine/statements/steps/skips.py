@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, facts_hash
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of, note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO, ReadSet
 from dbt.adapters.silt.engine.reuse.decision import Reused
 from dbt.adapters.silt.engine.reuse.present import decide_now, last_build, log_of
@@ -152,8 +152,7 @@ def reused(context: Context, statement: ast.Statement) -> Outcome | None:
 
 
 def _note_reads(context: Context, log: DeltaLog) -> None:
-    last = last_build(log, _OWNER) if isinstance(log, BranchLog) else None
+    last = None if branch_of(log) is None else last_build(log, _OWNER)
     for name in (log.name, *last.facts.tables) if last is not None else ():
-        read = log_of(context.catalog, name)
-        if isinstance(read, BranchLog):
-            read.note(ReadSet(whole_table=True))
+        if (read := log_of(context.catalog, name)) is not None:
+            note_reads(read, ReadSet(whole_table=True))

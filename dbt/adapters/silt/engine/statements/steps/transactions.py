@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, n
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_optimize
 from dbt.adapters.silt.engine.kernel.publication.publish import Txn
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog, branch_of
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Effect, Name, Statement
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable, WarehouseView
@@ -193,8 +193,8 @@ class SessionTransaction:
         if is_other or name is None:
             raise _not_contained(statement)
         meaning = namespace.meaning(name)
-        log = meaning.log if isinstance(meaning, WarehouseTable) else None
-        if not isinstance(log, BranchLog) or ast.is_path(name):
+        log = branch_of(meaning.log) if isinstance(meaning, WarehouseTable) else None
+        if log is None or ast.is_path(name):
             raise _not_of_database(name)
         if isinstance(statement, ast.Optimize):
             check_can_optimize(log)
@@ -219,8 +219,7 @@ class SessionTransaction:
         """Returns the table that the statement drops, or None if it changes no table that exists outside."""
         entry = self.catalog.find(name)
         if isinstance(statement, ast.DropTable) and entry is not None and entry.kind is RelationKind.TABLE:
-            log = self.catalog.table(name)
-            return log if isinstance(log, BranchLog) else None
+            return branch_of(self.catalog.table(name))
         return None
 
     def holds(self, log: BranchLog) -> bool:
