@@ -107,10 +107,32 @@ def test_a_limit_in_a_part_that_has_no_key_is_refused_too() -> None:
         proved("Project [k#0, v#1L]", "+- Join Inner", below(T, limited, depth=2))
 
 
-def test_an_input_that_is_read_by_its_key_and_otherwise_is_needed_as_a_whole() -> None:
+@pytest.mark.parametrize(("condition", "second"), [("(v#1L = v#8L)", None), ("(k#0 = v#8L)", ("v",))])
+def test_a_view_that_is_named_twice_has_a_role_for_each_of_its_reads(
+    condition: str, second: tuple[str, ...] | None
+) -> None:
+    """Both places have the text of the view, and so the same restriction of its input, which keeps the rows of both
+    roles. More rows than a place needs only add rows of the result with other keys, which are not written. So a view is
+    right for the reason for which a common table expression is, and refusing it was too strict.
+    """
     again = T.replace("k#0", "k#7").replace("v#1L", "v#8L")
-    with pytest.raises(NotProved):
-        proved("Project [k#0, v#1L]", "+- Join Inner, (v#1L = v#8L)", below(T, again, depth=2))
+    found = roles(plan("Project [k#0, v#1L]", f"+- Join Inner, {condition}", below(T, again, depth=2)), [0], 2)
+    assert found == {0: frozenset({("k",), second})}
+
+
+WIDENED = "+- Project [cast(k#3 as bigint) AS k#9L, d#4]\n" + "\n".join("   " + each for each in U.split("\n"))
+
+
+def test_a_part_of_a_union_whose_key_spark_casts_is_needed_as_a_whole() -> None:
+    found = proved("Union false, false", below(T, WIDENED))
+    assert found == {0: ("k",), 1: None}
+
+
+def test_a_union_that_casts_the_key_in_each_part_is_refused() -> None:
+    first = WIDENED.replace("k#3", "k#0").replace("d#4", "v#1L").replace("k#9L", "k#8L")
+    both = [first.replace(U.replace("\n", "\n   "), ""), WIDENED]
+    with pytest.raises(NotProved, match="has a UNION that computes the key in each part"):
+        proved("Union false, false", below(*both))
 
 
 DEFINITION = """WithCTE

@@ -23,8 +23,9 @@ Need: TypeAlias = int | tuple[int, int]
 Roles: TypeAlias = Mapping[int, frozenset[tuple[str, ...] | None]]
 """The number of an input -> the columns that hold the key in each of its reads; None for a read that is constant.
 
-A common table expression reads an input once, and may be read by several keys. Each read then gets the rows of all of
-them: rows with other keys only add rows of the result that have other keys.
+A common table expression reads an input once, and a view that the query names several times has the same text for each
+of them. Each read then gets the rows of all roles: rows with other keys only add rows of the result that have other
+keys.
 """
 
 Rule: TypeAlias = "Callable[[Proof, PlanNode, Sequence[Need]], Roles]"
@@ -68,11 +69,6 @@ class Proof:
     """Proves the inputs of a plan."""
 
     _definitions: dict[str, PlanNode] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def has_definitions(self) -> bool:
-        """Whether the plan has common table expressions."""
-        return bool(self._definitions)
 
     def keyed(self, node: PlanNode, needs: Sequence[Need]) -> Roles:
         """Returns the roles of the inputs for a plan in which these attributes hold the key.
@@ -159,8 +155,8 @@ def roles(plan: PlanNode, key: Sequence[int], num_columns: int) -> Roles:
     if len(output) != num_columns:
         raise NotProved("has a result of an unknown form")
     found = proof.keyed(plan, [output[at] for at in key])
-    if not proof.has_definitions and any(len(each) > 1 for each in found.values()):
-        raise NotProved("reads an input by its key and in other ways")  # such as a view that the query names twice
+    if all(place is None for places in found.values() for place in places):
+        raise NotProved("has a UNION that computes the key in each part, or casts it to another type")
     return found
 
 

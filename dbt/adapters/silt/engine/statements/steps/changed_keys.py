@@ -199,13 +199,11 @@ def _changed_keys(context: Context, query: KeyedQuery, change: Change) -> DataFr
     if query.problem is not None:
         raise _MustRebuild(f"the query {query.problem}")
     recorded = _recorded(query, change)
-    found = [
+    found = (
         keys
         for number, table in enumerate(query.inputs)
         for keys in _keys_in(context, query, change.resolved.cut[table.log], recorded, number)
-    ]
-    if not found:
-        raise _MustRebuild("no input of the query has the key")
+    )
     return reduce(DataFrame.unionAll, found).distinct()
 
 
