@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +105,17 @@ class TestAfterThePublication(AfterPublish):
         capfd.readouterr()
         assert silt(project, "publish", "fourth") == 2
         said = capfd.readouterr().err
-        assert "the run `fourth` is published, but a statement after the publication failed: " in said, said
+        assert "the run `fourth` is published, but a statement after the publication failed: insert into" in said, said
         assert "run the rest: silt publish fourth, or drop the rest: silt drop-run fourth" in said
+        assert silt(project, "publish", "fourth", "--json") == 2
+        told = json.loads(capfd.readouterr().out)
+        assert told["run_id"] == "fourth" and told["tables"] == {}
+        assert ".notes" in told["failed"]["statement"] and "SILT_" in told["failed"]["error"], told
         assert rows(project, "notes") == []
         project.run_sql(f"drop table {project.test_schema}.notes")
         project.run_sql(f"create table {project.test_schema}.notes (event string, n bigint)")
-        assert silt(project, "publish", "fourth") == 0
+        assert silt(project, "publish", "fourth", "--json") == 0
+        assert json.loads(capfd.readouterr().out)["failed"] is None
         assert rows(project, "notes") == NOTES
 
 
