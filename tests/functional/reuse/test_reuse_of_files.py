@@ -25,7 +25,7 @@ def model(dbt, session):
     dbt.config(pure=True, reuse='unchanged')
     return dbt.source('raw', 'orders')
 """
-TABLES = ("above", "over_source", "direct", "pure")
+TABLES = ("above", "above_composed", "over_source", "direct", "pure")
 _OLD_NS = 1_000_000_000
 
 
@@ -43,7 +43,10 @@ class TestReuseOfFiles:
             "sources.yml": SOURCES,
             "seen.sql": f"select * from read_files('{path}/a.csv', header => true)",
             "seen_source.sql": "select * from {{ source('raw', 'orders') }}",
+            "composed.sql": f'{{% set folder = "{path}" %}}'
+            "select * from read_files('{{ folder ~ '/a' }}.csv', header => true)",
             "above.sql": TABLE + "{{ ref('seen') }}",
+            "above_composed.sql": TABLE + "{{ ref('composed') }}",
             "over_source.sql": TABLE + "{{ ref('seen_source') }}",
             "direct.sql": TABLE + f"read_files('{path}/*.csv', header => true) where id < 9",
             "pure.py": PURE,
@@ -80,11 +83,21 @@ class TestReuseOfFiles:
         (files / "a.csv").write_text("id\n1\n2\n")
         (landed / "orders.csv").write_text("id\n1\n3\n")
         third = self.build("--select", *TABLES, "few")
-        assert f"the files of {files}/a.csv changed" in third["above"]
+        for name in ("above", "above_composed"):
+            assert f"the files of {files}/a.csv changed" in third[name]
         assert f"the files of {files}/*.csv changed" in third["direct"]
         for name in ("over_source", "pure"):
             assert f"the files of {landed}/orders.csv changed" in third[name]
         assert not third["few"].startswith("reused")
+
+    def test_a_path_that_jinja_composes_is_known_by_the_code_that_dbt_has_compiled_last(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.build()
+        monkeypatch.setattr(stored_code, "_named", set())
+        assert self.build("--select", "above_composed")["above_composed"].startswith("reused")
+        Path(project.project_root, "target", "compiled", "test", "models", "composed.sql").unlink()
+        assert "its code does not name" in self.build("--select", "above_composed")["above_composed"]
 
     def test_files_that_a_log_alone_names_are_not_listed(
         self, project: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -64,6 +64,8 @@ class TestCorrectedKinds(Publishing):
             "keyed.sql": KEYED,
             "from_files.sql": HEAD + "select try_cast(v as int) as v from {{ source('landed', 'orders') }}",
             "by_path.sql": HEAD + "select count(*) as n from read_files('{{ var('folder') }}/*.csv', header => true)",
+            "composed.sql": HEAD + "{% set folder = var('folder') ~ '/' %}"
+            "select count(*) as n from read_files('{{ folder }}*.csv', header => true)",
             "rates.sql": HEAD + "select v from {{ source('abroad', 'by_path') }}",
             "of_rates.sql": HEAD + "select sum(v) as v from {{ source('abroad', 'by_path') }}",
             "below.sql": HEAD + "select sum(v) as total from (select v from {{ ref('batched') }} union all "

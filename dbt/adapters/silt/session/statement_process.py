@@ -35,7 +35,7 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.lazy import lazy_module
-from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, of_artifact
+from dbt.adapters.silt.materializations.external.declared import of_artifact
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session import stages
 from dbt.adapters.silt.session.environment import Environment, environment_of
@@ -99,7 +99,7 @@ def main() -> int:
             os.chdir(given["project_root"])  # as dbt does: a kept Spark belongs to its project's folder
         environment = environment_of(credentials, Path(given["project_root"]))
         root, manifest = given["project_root"], given.get("manifest")
-        declared = DeclaredFiles(lambda: of_artifact(Path(manifest), root) if manifest else ())
+        declared = of_artifact(Path(manifest), root) if manifest else frozenset()
         branch = given.get("branch")
         warehouse = environment.warehouse(
             declared, None if branch is None else environment.catalog.branch(credentials.database, branch)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dbt_common.exceptions import DbtBaseException
 
@@ -36,17 +36,24 @@ class DeclaredFiles(Container[str]):
         find: returns the locations that sources and models configure.
         codes: returns the code of the project's models, with its Jinja: it declares the locations that it gives to
             `read_files` or to a format (``csv.`/data/x.csv` ``), and paths that are strings in Jinja.
+        compiled: returns the code of the models as dbt has last compiled it, for paths that Jinja composes; read for
+            the first location that nothing else declares.
     """
 
     find: Callable[[], Iterable[str]]
     codes: Callable[[], Iterable[str]] = tuple
+    compiled: Callable[[], Iterable[str]] = tuple
 
     def __contains__(self, location: object) -> bool:
-        return location in self._found
+        return location in self._found or location in self._composed
 
     @cached_property
     def _found(self) -> frozenset[str]:
         return frozenset(self.find()).union(*map(_named, self.codes()))
+
+    @cached_property
+    def _composed(self) -> frozenset[str]:
+        return frozenset[str]().union(*map(_named, self.compiled()))
 
 
 def _named(code: str) -> Iterator[str]:
@@ -57,23 +64,51 @@ def _named(code: str) -> Iterator[str]:
         yield from (found[2] for found in _STRING.finditer(block) if _IN_A_FOLDER.search(found[2]))
 
 
-def of_artifact(path: Path, project_root: str) -> Iterator[str]:
-    """Yields the locations that the `manifest.json` of dbt's last command declares; nothing if it cannot be read."""
+def compiled_text(target: Path, package: str, file: str) -> str:
+    """Returns the code of a model as dbt has last compiled it into a target folder; empty if it cannot be read.
+
+    Args:
+        file: the path of the model's file in its package.
+    """
     try:
-        manifest = json.loads(path.read_bytes())
-        sources, nodes = manifest["sources"].values(), manifest["nodes"].values()
-        texts = [str(each["relation_name"]) for each in sources]
-        configs = [each["config"] for each in nodes]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return
-    for text in texts:
+        return (target / "compiled" / package / file).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+def of_artifact(path: Path, project_root: str) -> DeclaredFiles:
+    """Returns the files that the `manifest.json` of dbt's last command declares; none if it cannot be read."""
+
+    @cache
+    def manifest() -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+        try:
+            found = json.loads(path.read_bytes())
+            return tuple(found["sources"].values()), tuple(found["nodes"].values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return (), ()
+
+    return DeclaredFiles(
+        lambda: _locations(*manifest(), project_root),
+        lambda: (str(each.get("raw_code") or "") for each in manifest()[1]),
+        lambda: (
+            compiled_text(path.parent, str(each.get("package_name")), str(each.get("original_file_path")))
+            for each in manifest()[1]
+        ),
+    )
+
+
+def _locations(
+    sources: Iterable[Mapping[str, Any]], nodes: Iterable[Mapping[str, Any]], project_root: str
+) -> Iterator[str]:
+    """Yields the locations that sources and `external` models configure."""
+    for source in sources:
         with contextlib.suppress(SiltError):
-            for reference in table_references(f"select * from {text}"):
+            for reference in table_references(f"select * from {source.get('relation_name')}"):
                 if reference.files is not None:
                     yield reference.files.path
                 elif reference.is_path:
                     yield reference.parts[1]
-    for config in configs:
+    for config in (each.get("config") or {} for each in nodes):
         if config.get("materialized") == "external":
             with contextlib.suppress(DbtBaseException):
                 yield resolve_location(str(config.get("location") or ""), project_root)

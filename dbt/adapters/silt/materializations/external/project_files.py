@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dbt.clients.jinja import get_rendered
@@ -11,7 +13,7 @@ from dbt.context.configured import generate_schema_yml_context
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.engine.catalog.locations import local_path
-from dbt.adapters.silt.materializations.external.declared import DeclaredFiles
+from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, compiled_text
 from dbt.adapters.silt.materializations.external.sources import external_of
 from dbt.adapters.silt.materializations.external.target import resolve_location
 
@@ -22,7 +24,8 @@ def declared_by(manifest: Any, config: Any) -> DeclaredFiles:
     Args:
         config: dbt's configuration of the project and its profile.
     """
-    return DeclaredFiles(lambda: _locations(manifest, config), lambda: _codes(manifest))
+    compiled = partial(_compiled, manifest, Path(config.project_target_path))
+    return DeclaredFiles(lambda: _locations(manifest, config), lambda: _codes(manifest), compiled)
 
 
 def _locations(manifest: Any, config: Any) -> Iterator[str]:
@@ -42,6 +45,13 @@ def _locations(manifest: Any, config: Any) -> Iterator[str]:
 def _codes(manifest: Any) -> Iterator[str]:
     """Yields the code of the manifest's models, with its Jinja."""
     yield from (str(getattr(node, "raw_code", "")) for node in getattr(manifest, "nodes", {}).values())
+
+
+def _compiled(manifest: Any, target: Path) -> Iterator[str]:
+    """Yields the code of the manifest's models as this command, or else the last command, has compiled it."""
+    for node in getattr(manifest, "nodes", {}).values():
+        if node.resource_type == "model":
+            yield node.compiled_code or compiled_text(target, node.package_name, node.original_file_path)
 
 
 def _rendered(text: str, config: Any) -> str:
