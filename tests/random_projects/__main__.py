@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from pprint import pprint
 
-from tests.random_projects.generator import overlapping_story, story
+from tests.random_projects.generator import held_story, overlapping_story, story
 from tests.random_projects.history import Player
 from tests.random_projects.project import Story
 from tests.random_projects.shrink import shrink
@@ -28,8 +28,9 @@ def main() -> int:
     arguments.add_argument("--nodes", type=int, default=9, help="the most nodes of a project")
     arguments.add_argument("--shrink", type=float, default=300, help="for how many seconds a failure is shrunk")
     arguments.add_argument("--overlapping", action="store_true", help="run each command in two processes at once")
+    arguments.add_argument("--held", action="store_true", help="publish runs after their tests, and correct held runs")
     chosen = arguments.parse_args()
-    draw = overlapping_story if chosen.overlapping else story
+    draw = overlapping_story if chosen.overlapping else held_story if chosen.held else story
     with tempfile.TemporaryDirectory() as project:
         failed = [
             seed

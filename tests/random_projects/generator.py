@@ -62,6 +62,7 @@ class Generator:
         kinds, strategies, roots: those that it draws from.
         reuses: how likely a model without hooks that leave notes is reused.
         publishes: whether commands may be published at their end, if it is not drawn.
+        corrects: how likely a held run is corrected by its next command.
     """
 
     seed: int
@@ -76,6 +77,7 @@ class Generator:
     rows: dict[str, tuple[Row, ...]] = field(init=False, default_factory=dict)
     now: datetime = field(init=False, default=BEGIN)
     publishes: bool | None = None
+    corrects: float = 0.5
     filters: bool = field(init=False, default=False)
     by_variable: bool = field(init=False, default=False)
 
@@ -108,7 +110,7 @@ class Generator:
             except Undecided:
                 steps.pop()
                 break
-            steps.append(self._step(f"r{number}", steps[-1], oracle.can_be_retried()))
+            steps.append(self._step(f"r{number}", steps[-1], oracle))
         return Story(self.seed, BEGIN, nodes, tuple(steps))
 
     def _roots(self) -> list[str]:
@@ -343,15 +345,17 @@ class Generator:
 
     # steps
 
-    def _step(self, run_id: str, before: Step, can_be_retried: bool) -> Step:
+    def _step(self, run_id: str, before: Step, oracle: Oracle) -> Step:
         same = replace(before, rows={}, nodes={}, fault=0, restored=())
+        if oracle.can_be_corrected() and self._likely(self.corrects):
+            return self._correction(same)
         if before.verb != "retry" and self._likely(0.5 if before.publish == "after_tests" else 0.2):
             return replace(same, verb=self.chance.choice(("build", "run")), select=self._select(), full_refresh=False)
         rows = {name: self._changed(name) for name in self._roots() if self._likely(0.7)}
         if before.publish == "at_once" and before.verb != "retry" and self._likely(0.2):
             self.rows |= rows
             return replace(same, rows=rows)
-        if can_be_retried and self._likely(0.5):
+        if oracle.can_be_retried() and self._likely(0.5):
             self.rows |= rows
             return replace(same, rows=rows, verb="retry")
         self.now += timedelta(days=self.chance.choice((0, 1, 1)), minutes=1)
@@ -370,6 +374,13 @@ class Generator:
         if not self._likely(0.15):
             return step
         return replace(step, fault=self.chance.randint(1, 12), is_lost=self._likely(0.5))
+
+    def _correction(self, same: Step) -> Step:
+        """The held run again, after rows, code or both have changed."""
+        rows = {name: self._changed(name) for name in self._roots() if self._likely(0.6)}
+        self.rows |= rows
+        nodes = self._changed_nodes() if self._likely(0.5) else {}
+        return replace(same, rows=rows, nodes=nodes, verb="build", select=())
 
     def _may_be_restored(self, name: str) -> bool:
         """Whether it is a table of another program whose changes no model consumes."""
@@ -432,6 +443,11 @@ def story(seed: int, steps: int = 5, most: int = 9) -> Story:
     return Generator(seed, steps, most).story()
 
 
+def held_story(seed: int, steps: int, most: int) -> Story:
+    """A story whose runs are often held by failing tests, and corrected."""
+    return Generator(seed, steps, most, publishes=True, corrects=0.9).story()
+
+
 def overlapping_story(seed: int, steps: int, most: int) -> Story:
     """A story in which two processes run each `build` and `run` at the same time.
 
@@ -439,7 +455,7 @@ def overlapping_story(seed: int, steps: int, most: int) -> Story:
     the two are mixed. The nodes of a run that is not published are not one transaction: an append of rows that an
     append has written, or a test that the second command fails, would tell the mixtures apart.
     """
-    told = Generator(seed, steps, most).story()
+    told = Generator(seed, steps, most, corrects=0).story()
     changed = [node for step in told.steps for node in step.nodes.values()]
     if not all(map(_is_repeatable, (*told.nodes, *changed))):
         return overlapping_story(seed + _NEXT_SEED, steps, most)

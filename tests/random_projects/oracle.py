@@ -74,6 +74,7 @@ class Oracle:
         self._again: set[str] = set()
         self._partly: set[str] = set()
         self._branches: dict[str, tuple[dict[str, Relation], dict[tuple[str, ...], Inputs | None]]] = {}
+        self._incorrigible: set[str] = set()
         self._standing: dict[str, set[str]] = defaultdict(set)
         self._filter: Condition | None = None
         self.last: tuple[Step, dict[str, str]] | None = None
@@ -95,16 +96,39 @@ class Oracle:
         self._filter = step.filter
         published = copy.deepcopy((self.relations, self._done))
         if step.publish == "after_tests" and step.run_id in self._branches:
-            self.relations, self._done = self._branches.pop(step.run_id)
+            self._continue(step)
         ends = self._ends(step, tested_again)
         self._note_failures(step, ends, tested_again)
         if step.publish == "after_tests" and self._standing[step.run_id]:
             self._branches[step.run_id] = (self.relations, self._done)
             self.relations, self._done = published
+        else:
+            self._incorrigible.add(step.run_id)
+        if step.full_refresh:
+            self._incorrigible.add(step.run_id)
         self.last = (step, ends)
         return {
             name: SUCCESS if end == _TESTS_FAILED else end for name, end in ends.items() if name not in tested_again
         }
+
+    def _continue(self, step: Step) -> None:
+        """Continues a held run: its changes are on its branch. After a correction the whole run ends as if it had begun
+        after the correction, because nodes that are not built again have read what they would read now.
+        """
+        branch = self._branches.pop(step.run_id)
+        if not (step.rows or step.nodes):
+            self.relations, self._done = branch
+            return
+        if step.select or step.verb != "build":
+            raise Undecided("a correction that does not build the whole project")
+        self._failed.pop(step.run_id, None)
+
+    def can_be_corrected(self) -> bool:
+        """Whether the last command has left its run held, which has published nothing before, nor refreshed a table."""
+        if self.last is None:
+            return False
+        run_id = self.last[0].run_id
+        return run_id in self._branches and run_id not in self._incorrigible
 
     def _note_failures(self, step: Step, ends: Mapping[str, str], tested_again: set[str]) -> None:
         """Notes the nodes and the tests of the run that have failed, or have not run, without a later success."""

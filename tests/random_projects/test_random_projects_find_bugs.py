@@ -12,7 +12,9 @@ import pytest
 from dbt.adapters.silt.engine.catalog import file_lists
 from dbt.adapters.silt.engine.catalog.run_commands import documents
 from dbt.adapters.silt.materializations.reached_macros import Macros, Reached
-from tests.random_projects.generator import Generator
+from dbt.adapters.silt.runs.logical_run.affected import BranchWork
+from dbt.adapters.silt.runs.logical_run.publication import RunPublication
+from tests.random_projects.generator import Generator, held_story
 from tests.random_projects.history import Player
 from tests.random_projects.project import Story
 from tests.random_projects.shrink import shrink
@@ -87,6 +89,23 @@ def test_failures_that_a_later_command_of_the_run_forgets_are_found(
     for seed in range(SEEDS):
         story = Generator(seed, steps=4, most=3, publishes=True).story()
         if difference(story, "", tmp_path):
+            return
+    pytest.fail(f"{SEEDS} seeds do not show the bug")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistake"),
+    [
+        pytest.param(RunPublication, "_changed", lambda *_: {}, id="corrected inputs stay as they were"),
+        pytest.param(BranchWork, "_is_edited", lambda *_: False, id="corrected code stays as it was"),
+    ],
+)
+def test_a_correction_of_a_held_run_that_is_ignored_is_found(
+    owner: Any, name: str, mistake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, mistake)
+    for seed in range(SEEDS):
+        if difference(held_story(seed, steps=4, most=3), "", tmp_path):
             return
     pytest.fail(f"{SEEDS} seeds do not show the bug")
 
