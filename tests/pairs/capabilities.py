@@ -32,6 +32,7 @@ CAPABILITIES: Final = {
     "views": r"view|function",
     "files": r"external_location|read_files|file_locations|\.csv",
     "clones": r"clone",
+    "collations": r"(?i)collat",
     "empty": r"--empty|--sample",
     "keep_alive": r"mark\.kept|keep_alive|kept",
     "connect": r"mark\.connect|remote|connect",
