@@ -301,7 +301,7 @@ def test_the_first_screen_says_what_failed_since_when_what_it_affects_and_what_w
     assert bottom < 900
     nightly, dev = (each.text for each in find(at_night, ".outcome"))
     assert "held" in nightly and "dbt build, nightly, " in nightly and "unique of orders.id" in nightly
-    assert "Not published: orders, late" in nightly and "just now" in nightly
+    assert "Affected: orders, late" in nightly and "just now" in nightly
     assert "failed" in dev and "The run before succeeded: dbt build, dev, " in dev and "board (dashboard)" in dev
     waiting = find(at_night, ".card")[1].text
     assert "held" in waiting and f"silt publish {night.RUN}" in waiting and f"silt drop-run {night.RUN}" in waiting

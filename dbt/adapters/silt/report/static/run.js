@@ -49,8 +49,15 @@
   function failures(model, nodes) {
     const failed = nodes.filter((each) => stateOf(each) === "failed");
     if (!failed.length) return null;
-    return section("Failed", failed.map((each) => h("details", { open: failed.length < 4 },
-      h("summary", {}, h("b", {}, Silt.nameOf(model, each.node)), " ", h("span", { class: "quiet" }, short(Silt.firstLine(each.result.message || ""), 100))), h("pre", {}, each.result.message || "no message"))));
+    return section("Failed", failed.map((each) => failure(model, each, failed.length < 4)));
+  }
+
+  /* A message of one line that is shown whole needs no box. */
+  function failure(model, each, isOpen) {
+    const message = each.result.message || "no message";
+    const line = short(Silt.firstLine(message), 100);
+    const said = [h("b", {}, Silt.nameOf(model, each.node)), " ", h("span", { class: "quiet" }, line)];
+    return line === message ? h("p", {}, said) : h("details", { open: isOpen }, h("summary", {}, said), h("pre", {}, message));
   }
 
   /* Each command with its own timeline, the last one open. */

@@ -29,7 +29,7 @@
   function shown(model, query) {
     const found = chosen(model, query);
     const inTime = found.slice(0, NEWEST).reverse();
-    const item = (run, value, text) => ({ value, ms: run.last, label: `${nameAndState(run)}, ${text}`, short: text, state: run.state, isMarked: Silt.isBad(run), href: `#/run/${encodeURIComponent(run.id)}` });
+    const item = (run, value, text) => ({ value, ms: Silt.startOf(run), label: `${nameAndState(run)}, ${text}`, short: text, state: run.state, isMarked: Silt.isBad(run), href: `#/run/${encodeURIComponent(run.id)}` });
     return [found.length > 1 ? [strip(inTime), h("div", { class: "columns" },
       section("Time that commands took", Silt.charts.bars("time that the commands of each run took", inTime.map((run) => item(run, run.work ?? run.span, worked(run))), took, { isDuration: true })),
       section("Rows changed", Silt.charts.bars("rows that each run changed", inTime.map((run) => item(run, rows(run) || 0, `${count(rows(run) || 0)} rows`.replace(/ rows$/, ""))), count, {})))] : null,
@@ -40,7 +40,7 @@
   function strip(inTime) {
     const mark = (run) => h("a", { class: `night ${kind(run.state)}`, href: `#/run/${encodeURIComponent(run.id)}`, title: `${nameAndState(run)}, ${totalsOf(run)}`, "aria-label": nameAndState(run) }, Silt.sign(run.state));
     const states = STATES.filter((state) => inTime.some((run) => run.state === state));
-    return section(`Last ${many(inTime.length, "run")}`, h("div", { class: "nights" }, h("span", { class: "quiet" }, brief(inTime[0].last)), inTime.map(mark), h("span", { class: "quiet" }, brief(inTime[inTime.length - 1].last))), Silt.legend(states));
+    return section(`Last ${many(inTime.length, "run")}`, h("div", { class: "nights" }, h("span", { class: "quiet" }, brief(Silt.startOf(inTime[0]))), inTime.map(mark), h("span", { class: "quiet" }, brief(Silt.startOf(inTime[inTime.length - 1])))), Silt.legend(states));
   }
 
   const totalsOf = (run) => Silt.totals(run) || "no results are kept";

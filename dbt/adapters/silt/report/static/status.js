@@ -30,7 +30,7 @@
     const left = leftOver(model, newest);
     return h("div", { class: `outcome ${left ? "failed" : Silt.kind(newest.state)}` },
       h("p", {}, badge(newest.state), " ", h("b", {}, runLink(newest)), " ", age(newest.last)),
-      Silt.isBad(newest) ? [h("p", {}, history(runs)), causes(model, newest), affected(model, newest, newest.recorded.failed)] : h("p", { class: "quiet" }, totals(newest)),
+      Silt.isBad(newest) ? [h("p", {}, history(runs)), causes(model, newest), affected(model, newest.recorded.failed)] : h("p", { class: "quiet" }, totals(newest)),
       left);
   }
 
@@ -39,7 +39,7 @@
     const found = [...model.newestFor(newest.main.target)].filter(([, { result, command }]) => result.state === "failed" && command.run !== newest);
     const ids = found.map(([id]) => id);
     return found.length ? [h("p", {}, badge("failed"), " earlier, and not run since: ", found.slice(0, NAMED).map(([id, { command }], at) => [at ? ", " : "", h("b", {}, nodeLink(model, id)), " (", runLink(command.run), ")"]),
-      found.length > NAMED ? ` and ${count(found.length - NAMED)} more` : "", "."), affected(model, newest, ids)] : null;
+      found.length > NAMED ? ` and ${count(found.length - NAMED)} more` : "", "."), affected(model, ids)] : null;
   }
 
   const totals = (run) => Silt.countsOf(run).map(([state, number]) => `${count(number)} ${state}`).join(", ");
@@ -70,12 +70,11 @@
   }
 
   /* The nodes that a failure keeps old: those that failed, and all that read them or read what their tests doubt. */
-  function affected(model, run, failed) {
+  function affected(model, failed) {
     const owners = failed.map((id) => model.nodeById.get(id) || (model.testById.get(id) || {}).node).filter(Boolean);
     const all = [...new Set([...owners, ...Silt.descendants(model, owners)])].filter((each) => each.how !== "ephemeral" && each.kind !== "source");
     if (!all.length) return null;
-    const what = run.state === "held" ? "Not published" : "Affected";
-    return h("p", {}, `${what}: `, all.slice(0, NAMED).map((each, at) => [at ? ", " : "", nodeLink(model, each.id), each.kind === "exposure" ? ` (${each.how || each.kind})` : ""]),
+    return h("p", {}, "Affected: ", all.slice(0, NAMED).map((each, at) => [at ? ", " : "", nodeLink(model, each.id), each.kind === "exposure" ? ` (${each.how || each.kind})` : ""]),
       all.length > NAMED ? [" and ", h("a", { href: `#/graph?focus=${encodeURIComponent(owners[0].id)}` }, `${count(all.length - NAMED)} more`)] : null, ".");
   }
 

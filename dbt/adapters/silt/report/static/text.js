@@ -80,11 +80,12 @@
   /* A table's name without the database, if the warehouse has one database. */
   const tableName = (model, name) => (model.databases.length === 1 && name.startsWith(`${model.databases[0]}.`) ? name.slice(model.databases[0].length + 1) : name);
 
+  const startOf = (run) => (run.main || run).started;
+
   /* "dbt build, nightly, 20:27": what was typed last to build something, for which target, and when. */
   function runName(run) {
-    const main = run.main;
-    return [main ? `dbt ${main.which}` : "run", run.targets.join(" and "), brief(main ? main.started : run.started)].filter(Boolean).join(", ");
+    return [run.main ? `dbt ${run.main.which}` : "run", run.targets.join(" and "), brief(startOf(run))].filter(Boolean).join(", ");
   }
 
-  Object.assign(Silt, { zone, UNKNOWN, isKnown, count, many, short, size, time, brief, ago, took, briefIds, shortId, nameOf, tableName, runName });
+  Object.assign(Silt, { zone, UNKNOWN, isKnown, count, many, short, size, time, brief, ago, took, briefIds, shortId, nameOf, tableName, startOf, runName });
 })();
