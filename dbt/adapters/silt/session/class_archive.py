@@ -1,9 +1,10 @@
 """Writes a class-data archive of Spark's classes, from which Java starts Spark and runs the first statements sooner.
 
-The archive belongs to a virtual environment and its versions of PySpark and of Java; Java ignores an archive that does
-not fit. `python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an
-environment without an archive runs that module in the background when it ends, except in a container and in CI. No
-process waits for it, and its failures are not reported (decision 0048).
+Java 25 and later write an ahead-of-time cache instead, which also has the profile of the methods. The archive belongs
+to a virtual environment and its versions of PySpark and of Java; Java ignores an archive that does not fit.
+`python -m dbt.adapters.silt.session.class_archive` writes it. The first dbt command that starts Spark in an environment
+without an archive runs that module in the background when it ends, except in a container and in CI. No process waits
+for it, and its failures are not reported (decision 0048).
 """
 
 from __future__ import annotations
@@ -25,7 +26,14 @@ from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.fetch import fetchable
-from dbt.adapters.silt.session.java_launch import Java, archive_path, find_java, make_own_archive
+from dbt.adapters.silt.session.java_launch import (
+    Java,
+    archive_path,
+    find_java,
+    from_archive,
+    make_own_archive,
+    to_archive,
+)
 from dbt.adapters.silt.session.spark import SessionSettings, note_launch, open_session, stop_spark
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"
@@ -147,13 +155,13 @@ def _write_archive(path: Path, java: Java) -> bool:
     make_own_archive(java)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         unfinished = Path(folder) / path.name
-        options = [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
+        options = to_archive(unfinished)
         settings = SessionSettings(master="local[2]", spark_conf={"spark.driver.extraJavaOptions": " ".join(options)})
         session = open_session(settings)
         note_launch(path, options)
         rehearse(session, folder)
         stop_spark()
-        check = [java.path, f"-XX:SharedArchiveFile={unfinished}", "-version"]
+        check = [java.path, *from_archive(unfinished), "-version"]
         if not unfinished.exists() or subprocess.run(check, capture_output=True, check=False).returncode != 0:
             return False
         os.replace(unfinished, path)

@@ -62,6 +62,12 @@ _SHORT_PROCESSES: Final = (
     "-Dsun.reflect.inflationThreshold=10000",
 )
 
+_FIRST_WITH_CACHE: Final = 25
+"""The first Java that writes an ahead-of-time cache when it ends: the classes, linked, and which methods were used."""
+
+_CLASSES: Final = ".jsa"
+_CACHE: Final = ".aot"
+_SILENT: Final = {_CLASSES: ("-Xlog:cds=off", "-Xlog:cds+dynamic=off"), _CACHE: ("-Xlog:aot=off",)}
 _ARCHIVE_EDITION: Final = 2
 """Counts the changes of the statements that create an archive; an old archive of an environment is then re-created."""
 
@@ -178,9 +184,19 @@ def driver_options(temporary: str, archive: Path | None) -> list[str]:
     """
     places = (f"-Dderby.system.home={temporary}", f"-Djava.io.tmpdir={temporary}")
     options = [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", *places, *_SHORT_PROCESSES]
-    if archive is not None:
-        options += [f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
-    return options
+    return options if archive is None else [*options, *from_archive(archive)]
+
+
+def from_archive(archive: Path) -> tuple[str, ...]:
+    """Returns the options with which Java starts from an archive, and without a word if it does not fit."""
+    name = "AOTCache" if archive.suffix == _CACHE else "SharedArchiveFile"
+    return (f"-XX:{name}={archive}", *_SILENT[archive.suffix])
+
+
+def to_archive(archive: Path) -> tuple[str, ...]:
+    """Returns the options with which Java writes an archive when it ends."""
+    name = "AOTCacheOutput" if archive.suffix == _CACHE else "ArchiveClassesAtExit"
+    return (f"-XX:{name}={archive}", *_SILENT[archive.suffix])
 
 
 def archive_path(java: Java) -> Path | None:
@@ -191,7 +207,8 @@ def archive_path(java: Java) -> Path | None:
     """
     if sys.prefix == sys.base_prefix:
         return None
-    name = f"spark-{version('pyspark')}-java-{java.release}-{_digest(spark_home() / 'jars')}.jsa"
+    suffix = _CACHE if java.version >= _FIRST_WITH_CACHE else _CLASSES
+    name = f"spark-{version('pyspark')}-java-{java.release}-{_digest(spark_home() / 'jars')}{suffix}"
     return Path(sys.prefix) / "var" / "dbt-silt" / name
 
 
