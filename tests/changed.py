@@ -1,10 +1,10 @@
 """Runs the tests that a change can reach, the nearest first, and a smoke test of dbt.
 
 A change reaches tests through imports. dbt's tests import nothing of the package, and no test imports a macro, a script
-of the report or a fixture: such a change reaches tests by its name, in the name or the text of a test file, or by its
-folder. A test of a central module would bring nearly all tests with it. So tests are selected by their distance from
-the change, up to a budget of minutes, with the durations of earlier runs; the report states how many tests are left to
-`make test`.
+of the report, a fixture or a workflow: such a change reaches tests by its name, in the name or the text of a test file,
+or by its place (`REACHES`). A test of a central module would bring nearly all tests with it. So tests are selected by
+their distance from the change, up to a budget of minutes, with the durations of earlier runs; the report states how
+many tests are left to `make test-all`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,36 @@ SMOKE: Final = tuple(
     for name in ("TestSimpleMaterializations", "TestIncremental", "TestSnapshotTimestamp")
 )
 _OF_DBT: Final = "tests/functional/"
+_INCREMENTAL: Final = ("tests/functional/incremental/", "tests/functional/suite/materializations/test_incremental")
+_OF_RUNS: Final = ("tests/functional/runs/", "tests/functional/exactly_once/", "tests/publication/")
+_OF_THE_REPOSITORY: Final = ("Makefile", ".github/", ".ci/", "README.md", "CONTRIBUTING.md")
 _OF_THE_REPORT: Final = "dbt/adapters/silt/report/static/"
+_SNAPSHOTS: Final = tuple(
+    f"tests/functional/{each}" for each in ("materializations/test_snap", "suite/materializations/test_simple_snap")
+)
+REACHES: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
+    ("macros/materializations/incremental.sql", _INCREMENTAL, 2),
+    ("macros/materializations/strategies.sql", _INCREMENTAL, 2),
+    ("macros/materializations/snapshot", _SNAPSHOTS, 1),
+    ("macros/materializations/", ("tests/functional/materializations/", "tests/functional/suite/materializations/"), 3),
+    ("macros/adapters/", ("tests/functional/suite/relations/", "tests/functional/suite/commands/"), 2),
+    ("macros/maintenance/", ("tests/functional/projects/test_maintenance", "tests/functional/projects/test_pack"), 2),
+    ("macros/utils/", ("tests/functional/suite/test_utils", "tests/functional/projects/test_utils"), 1),
+    ("macros/", (_OF_DBT,), 4),
+    ("dbt/adapters/silt/materializations/incremental/", _INCREMENTAL, 2),
+    ("dbt/adapters/silt/materializations/", ("tests/functional/materializations/",), 3),
+    ("dbt/adapters/silt/engine/commands/merge/", ("tests/functional/incremental/test_incremental_merge",), 1),
+    ("dbt/adapters/silt/runs/", _OF_RUNS, 2),
+    ("dbt/adapters/silt/engine/reuse/", ("tests/functional/reuse/",), 2),
+    ("dbt/adapters/silt/methods/", (_OF_DBT,), 4),
+    (_OF_THE_REPORT, ("tests/unit/report/",), 1),
+    ("tests/fixtures/sql/", ("tests/unit/engine/sql/",), 1),
+    ("include/", ("tests/unit/test_sample_profile", "tests/functional/projects/test_start"), 1),
+    ("docs/", ("tests/documentation/",), 1),
+    ("pyproject.toml", ("tests/unit/test_packaging", "tests/unit/test_versions_page", "tests/unit/repository/"), 1),
+    *((file, ("tests/unit/repository/",), 1) for file in _OF_THE_REPOSITORY),
+)
+"""What a changed file reaches without an import: the beginnings of its path and of tests' paths, and the distance."""
 _NAMED, _MENTIONED = 1, 2
 """The distances of a test whose file's name, or whose text, has the name of a changed file."""
 _SHORT_SECONDS: Final = 1.0
@@ -103,28 +132,36 @@ def reached_by_name(changed: Iterable[str], texts: Mapping[str, str]) -> dict[st
         texts: the text of each test file.
     """
     found: dict[str, int] = {}
-    for file in changed:
+    for file in map(Path, changed):
+        word = _word(file, texts)
         for test, text in texts.items():
-            distance = _distance_by_name(Path(file), test, text)
+            distance = min(_distances(file, word, test, text), default=None)
             if distance is not None:
                 found[test] = min(distance, found.get(test, distance))
     return found
 
 
-def _distance_by_name(changed: Path, test: str, text: str) -> int | None:
-    if changed.as_posix().startswith(_OF_THE_REPORT):
-        return _NAMED if test.startswith("tests/unit/report/") else None
+def _word(changed: Path, tests: Iterable[str]) -> str:
+    """Returns the word that tests of a file have: its name if the name of a test of dbt has it, or its singular."""
+    is_used = any(changed.stem in Path(test).stem for test in tests if test.startswith(_OF_DBT))
+    return changed.stem if is_used else changed.stem.removesuffix("s")
+
+
+def _distances(changed: Path, word: str, test: str, text: str) -> Iterator[int]:
+    """Yields the distances of a test from a file that it does not import."""
+    path = changed.as_posix()
+    yield from (far for begin, tests, far in REACHES if path.startswith(begin) and test.startswith(tests))
     if changed.parts[0] == "tests":
         is_shared = changed.name in ("conftest.py", "__init__.py") or changed.suffix != ".py"
         if is_shared and test.startswith(f"{changed.parent.as_posix()}/"):
-            return _NAMED
-        return _MENTIONED if changed.suffix != ".py" and changed.name in text else None
-    if not test.startswith(_OF_DBT) or changed.parts[0] not in ("dbt", "macros"):
-        return None
-    word = changed.stem.removesuffix("s")
-    if word in Path(test).stem:
-        return _NAMED
-    return _MENTIONED if changed.suffix == ".sql" and re.search(rf"\b{word}", text) else None
+            yield _NAMED
+        if changed.suffix != ".py" and f"{changed.parent.name}/{changed.name}" in text:
+            yield _MENTIONED
+    elif test.startswith(_OF_DBT) and changed.parts[0] in ("dbt", "macros") and not path.startswith(_OF_THE_REPORT):
+        if word in Path(test).stem:
+            yield _NAMED
+        elif changed.suffix == ".sql" and re.search(rf"\b{word}", text):
+            yield _MENTIONED
 
 
 def selected(reached: Mapping[str, int], seconds: Mapping[str, float], budget: float) -> Selection:
@@ -164,6 +201,14 @@ def changed_files(base: str) -> list[str]:
     return sorted({line for output in outputs for line in output.splitlines()})
 
 
+def reached_since(base: str) -> dict[str, int]:
+    """Returns the files that the changes since a revision reach, by imports or by name, with their distances."""
+    changed = changed_files(base)
+    by_name = reached_by_name(changed, texts_of_tests(ROOT))
+    reached = {**by_name, **distances(imports(ROOT), changed)}
+    return reached | {test: min(distance, reached[test]) for test, distance in by_name.items()}
+
+
 def main() -> int:
     """Runs the tests; returns pytest's exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.changed")
@@ -172,25 +217,20 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     changed = changed_files(arguments.base)
-    by_name = reached_by_name(changed, texts_of_tests(ROOT))
-    reached = {**by_name, **distances(imports(ROOT), changed)}
-    reached |= {test: min(distance, reached[test]) for test, distance in by_name.items()}
-    found = selected(reached, seconds_of_files(), arguments.minutes * 60 * arguments.workers)
+    found = selected(reached_since(arguments.base), seconds_of_files(), arguments.minutes * 60 * arguments.workers)
     pages = [file for file in changed if file.startswith("docs/") and file.endswith(".md")]
     print(f"{len(changed)} changed files reach {len(found.run) + len(found.left_out)} test files", flush=True)
     if found.left_out:
-        print(f"{len(found.left_out)} of them are left to `make test`", flush=True)
-    tests = [*found.run, *SMOKE]
-    code = _pytest("-n", str(arguments.workers), "--dist", "loadscope", *tests)
+        print(f"{len(found.left_out)} of them are left to `make test-all`", flush=True)
+    code = _pytest("-m", "not long", "-n", str(arguments.workers), "--dist", "loadscope", *found.run, *SMOKE)
     if pages:
-        code = (
-            _pytest("tests/documentation/test_pages.py", "-k", " or ".join(Path(file).name for file in pages)) or code
-        )
+        names = " or ".join(Path(file).name for file in pages)
+        code = _pytest("-m", "", "tests/documentation/test_pages.py", "-k", names) or code
     return code
 
 
 def _pytest(*arguments: str) -> int:
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-m", "not long", *arguments], cwd=ROOT).returncode
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", *arguments], cwd=ROOT).returncode
 
 
 if __name__ == "__main__":

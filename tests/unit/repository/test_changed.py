@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.changed import distances, imports, reached_by_name, selected
+from tests.changed import REACHES, ROOT, distances, imports, reached_by_name, selected
 
+PLACES = ("*", ".ci/*", ".github/**/*", "dbt/**/*.*", "macros/**/*.sql", "include/*", "docs/*", "tests/**/*.*")
 FILES = {
     "dbt/core.py": "x = 1",
     "dbt/near.py": "from dbt import core",
@@ -59,27 +60,55 @@ def test_the_nearest_tests_within_the_budget_run_and_a_changed_test_always_runs(
 
 TEXTS = {
     "tests/functional/incremental/test_incremental_merge.py": "incremental_strategy='merge'",
+    "tests/functional/incremental/test_char_keys.py": "char",
     "tests/functional/materializations/test_seeds.py": "dbt seed",
     "tests/functional/runs/test_publishing.py": "materialized='incremental'",
     "tests/unit/report/test_page.py": "page",
-    "tests/unit/engine/sql/test_grammar.py": "fixtures/sql/rows.sql",
+    "tests/functional/runs/test_units_rules.py": "hooks",
+    "tests/functional/projects/test_unit_tests.py": "unit tests",
+    "tests/unit/engine/sql/test_grammar.py": "rows",
+    "tests/unit/repository/test_contributors.py": "make",
+    "tests/corpus/test_rows.py": "corpus/rows.json",
+    "tests/documentation/test_pages.py": "pages",
 }
+OF_DBT = {Path(each).stem for each in TEXTS if each.startswith("tests/functional/")}
 
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ("macros/materializations/incremental.sql", {"test_incremental_merge": 1, "test_publishing": 2}),
-        ("macros/materializations/seed.sql", {"test_seeds": 1}),
-        ("dbt/adapters/silt/engine/commands/rows/merge.py", {"test_incremental_merge": 1}),
-        ("dbt/adapters/silt/methods/seeds.py", {"test_seeds": 1}),
-        ("dbt/adapters/silt/report/static/graph.js", {"test_page": 1}),
-        ("tests/functional/runs/conftest.py", {"test_publishing": 1}),
-        ("tests/conftest.py", dict.fromkeys((Path(each).stem for each in TEXTS), 1)),
-        ("tests/fixtures/sql/rows.sql", {"test_grammar": 2}),
-        ("docs/index.md", {}),
+        (
+            "macros/materializations/incremental.sql",
+            [{"test_incremental_merge"}, {"test_char_keys", "test_publishing"}],
+        ),
+        (
+            "macros/materializations/strategies.sql",
+            [{"test_incremental_merge", "test_char_keys"}, {"test_seeds"}, OF_DBT],
+        ),
+        ("macros/materializations/seed.sql", [{"test_seeds"}]),
+        ("dbt/adapters/silt/engine/commands/merge/merge.py", [{"test_incremental_merge"}]),
+        ("dbt/adapters/silt/methods/seeds.py", [{"test_seeds"}, OF_DBT]),
+        ("dbt/adapters/silt/methods/units.py", [{"test_units_rules"}, OF_DBT]),
+        ("dbt/adapters/silt/runs/logical_run/publication.py", [{"test_publishing", "test_units_rules"}]),
+        ("dbt/adapters/silt/report/static/runs.js", [{"test_page"}]),
+        ("tests/functional/runs/conftest.py", [{"test_publishing", "test_units_rules"}]),
+        ("tests/conftest.py", [{Path(each).stem for each in TEXTS}]),
+        ("tests/fixtures/sql/rows.sql", [{"test_grammar"}]),
+        ("tests/data/corpus/rows.json", [{"test_rows"}]),
+        ("docs/index.md", [{"test_pages"}]),
+        ("Makefile", [{"test_contributors"}]),
+        (".github/workflows/gate.yml", [{"test_contributors"}]),
     ],
 )
-def test_files_that_no_test_imports_reach_tests_by_name_or_folder(changed: str, expected: dict[str, int]) -> None:
+def test_files_that_no_test_imports_reach_tests_by_name_or_place_the_nearest_first(
+    changed: str, expected: list[set[str]]
+) -> None:
     found = reached_by_name([changed], TEXTS)
-    assert {Path(test).stem: distance for test, distance in found.items()} == expected
+    within = [{Path(test).stem for test in found if found[test] <= far} for far in sorted({*found.values()})]
+    assert within[: len(expected)] == [set().union(*expected[: number + 1]) for number in range(len(expected))]
+
+
+def test_the_beginnings_of_paths_in_the_table_exist() -> None:
+    files = [file.relative_to(ROOT).as_posix() for place in PLACES for file in ROOT.glob(place)]
+    begins = {begin for begin, tests, _ in REACHES for begin in (begin, *tests)}
+    assert [begin for begin in sorted(begins) if not any(file.startswith(begin) for file in files)] == []
