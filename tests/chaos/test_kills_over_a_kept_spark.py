@@ -21,7 +21,7 @@ from tests.chaos.workplace import Ended, Workplace
 
 _ARGUMENTS = ("run", "--select", "events", "as_append", "as_merge", "slow", "--vars", "{round: 1, silt_run_id: one}")
 _SLOW = "select id from range(0, 4000000, 1, 4) where hash(id) % 2000000 = 0"
-_LONGEST_SECONDS = 120
+_LONGEST_SECONDS = 300
 
 PHASES = {
     "while dbt starts": Moment(Step.START.name, seconds=0.3),

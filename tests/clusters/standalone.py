@@ -34,7 +34,7 @@ _PACKAGE = "org.apache.spark.deploy"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
 _MASTER_STARTED = re.compile(r"Starting Spark master at (?P<url>spark://\S+)")
 _WORKER_STARTED = re.compile(r"Successfully registered with master")
-_START_SECONDS = 120
+_START_SECONDS = 300
 _OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 

@@ -25,7 +25,7 @@ _FILES = {
     "models/small.sql": "select id from range(10)",
     "models/slow.sql": _SLOW,
 }
-_WAIT_SECONDS = 120
+_WAIT_SECONDS = 300
 _GONE = re.compile(
     r"\[SILT_SPARK_UNAVAILABLE\] the connection to the Spark Connect server \S+ was lost during a statement"
     r"|\[SILT_SPARK_ENDED\] Spark was stopped while a statement used it"

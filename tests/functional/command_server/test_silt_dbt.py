@@ -36,7 +36,7 @@ _PROJECT = {
     """,
 }
 BIN = Path(sys.executable).parent
-SECONDS = 120
+SECONDS = 300
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ import pytest
 from dbt.adapters.silt.command_server import control
 
 LITTLE = Path(__file__).with_name("little.py")
+LONGEST_SECONDS = 300
+"""No test waits so long, except on a machine that is far too busy."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class House:
     def run(self, code: str, *arguments: str, **options: Any) -> tuple[int, str]:
         """Runs a command and returns its exit code and output."""
         client = self.client(code, *arguments, **options)
-        output, _ = client.communicate(timeout=60)
+        output, _ = client.communicate(timeout=LONGEST_SECONDS)
         return client.returncode, output.decode(errors="surrogateescape").strip()
 
     def running(self, code: str, **options: Any) -> tuple[subprocess.Popen[bytes], int]:
@@ -52,6 +54,12 @@ class House:
         client = self.client(begin + code, **options)
         wait_until(lambda: note.exists() and note.read_text().endswith("."))
         return client, int(note.read_text()[:-1])
+
+    def waiting(self, code: str = "", **options: Any) -> tuple[subprocess.Popen[bytes], int, Path]:
+        """Returns a client whose command waits for a file, the command's process id, and the file."""
+        permit = self.folder / f"permit-{time.monotonic_ns()}"
+        wait = f"import pathlib, time\nwhile not pathlib.Path({str(permit)!r}).exists(): time.sleep(0.01)\n"
+        return *self.running(wait + code, **options), permit
 
     def servers(self) -> tuple[control.ServerStatus, ...]:
         with _runtime_folder(self.folder):
@@ -74,7 +82,7 @@ class _runtime_folder:
         self._patch.undo()
 
 
-def wait_until(is_so: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(is_so: Callable[[], object], seconds: float = LONGEST_SECONDS) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end, "it did not happen in time"
@@ -84,7 +92,7 @@ def wait_until(is_so: Callable[[], object], seconds: float = 60) -> None:
 def ended(client: subprocess.Popen[bytes]) -> int:
     """Waits until a client ends and returns its exit code."""
     with client:
-        return client.wait(timeout=60)
+        return client.wait(timeout=LONGEST_SECONDS)
 
 
 def is_alive(process: int) -> bool:

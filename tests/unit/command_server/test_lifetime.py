@@ -48,26 +48,29 @@ def test_a_command_leaves_no_state_for_the_next_command(shared: House) -> None:
 
 
 def test_killing_a_server_does_not_end_its_commands_and_the_next_command_replaces_it(house: House) -> None:
-    client, process = house.running("import sys, time; time.sleep(1); sys.exit(5)")
+    client, process, permit = house.waiting("raise SystemExit(5)")
     os.kill(_process(house), signal.SIGKILL)
     assert house.run("print('next')") == (0, "next")
-    assert is_alive(process) or client.poll() is not None
+    assert is_alive(process)
+    permit.touch()
     assert ended(client) == 5
 
 
 def test_stopping_a_server_does_not_end_its_commands(house: House) -> None:
-    client, _ = house.running("import sys, time; time.sleep(0.5); sys.exit(5)")
+    client, _, permit = house.waiting("raise SystemExit(5)")
     server = _process(house)
     assert house.stop() == 1
     wait_until(lambda: not is_alive(server))
     assert house.servers() == ()
+    permit.touch()
     assert ended(client) == 5
 
 
 def test_an_idle_server_ends_and_removes_its_socket(house: House) -> None:
     house.variables[KEEP_ALIVE] = "0.2"
-    client, _ = house.running("import time; time.sleep(1)")
+    client, _, permit = house.waiting()
     server = _process(house)
+    permit.touch()
     assert ended(client) == 0
     wait_until(lambda: not is_alive(server))
     assert list((house.folder / FOLDER).glob("*.socket")) == []

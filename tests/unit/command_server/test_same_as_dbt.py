@@ -108,7 +108,7 @@ def test_a_closed_input_stream_is_none_in_the_command(shared: House) -> None:
 
 def test_a_terminal_shows_each_line_immediately(shared: House) -> None:
     screen, device = os.openpty()
-    asks = "import time; print(all(os.isatty(each) for each in range(3)))\ntime.sleep(60)"
+    asks = "import time; print(all(os.isatty(each) for each in range(3)))\ntime.sleep(600)"
     client, _ = shared.running(asks, stdin=device, stdout=device, stderr=device)
     shown = os.read(screen, 100)
     client.send_signal(signal.SIGTERM)
@@ -119,7 +119,7 @@ def test_a_terminal_shows_each_line_immediately(shared: House) -> None:
 WAITS = """
 import signal, sys, time
 try:
-    time.sleep(60)
+    time.sleep(600)
 except KeyboardInterrupt:
     sys.exit(7)
 """
@@ -150,8 +150,9 @@ def _state(process: int) -> str:
 
 
 def test_ctrl_z_stops_client_and_command_and_fg_continues_them(shared: House) -> None:
-    client, process = shared.running("import time\ntime.sleep(0.5)", preexec_fn=os.setpgrp)
+    client, process, permit = shared.waiting(preexec_fn=os.setpgrp)
     client.send_signal(signal.SIGTSTP)
     wait_until(lambda: _state(process) == "T" and _state(client.pid) == "T")
+    permit.touch()
     client.send_signal(signal.SIGCONT)
     assert ended(client) == 0

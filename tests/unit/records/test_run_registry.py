@@ -154,9 +154,9 @@ from pathlib import Path
 from dbt.adapters.silt.records.run_registry import RunEntry, RunRegistry
 registry = RunRegistry(Path(sys.argv[1]))
 registry.enter(RunEntry("I1", "R1", "dbt run", "/shop", "2026-03-01T12:00:00+00:00"))
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 

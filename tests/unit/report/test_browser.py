@@ -156,7 +156,7 @@ def go(browser: Any, view: str) -> None:
 
 
 def eventually(holds: Callable[[], object]) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 300
     while not holds():
         assert time.monotonic() < limit
         time.sleep(0.05)

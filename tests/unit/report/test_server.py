@@ -67,7 +67,7 @@ def server(reader: Reader, clock: Clock) -> Iterator[ReportServer]:
 
 def ask(server: ReportServer, path: str, method: str = "GET", **headers: str) -> tuple[http.client.HTTPResponse, str]:
     """Sends a request and returns the response and its body; underscores in header names become hyphens."""
-    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=10)
+    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=300)
     connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     body = answer.read().decode()
@@ -143,7 +143,7 @@ def test_connections_that_send_nothing_do_not_keep_the_owner_out(server: ReportS
 
 
 def test_other_methods_are_refused(server: ReportServer) -> None:
-    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=10)
+    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=300)
     connection.request("POST", f"/{server.token}/", body=b"{}")
     assert connection.getresponse().status == 501
     connection.close()

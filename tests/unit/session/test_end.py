@@ -23,7 +23,7 @@ java = module._running.java.pid
 outputs = [(of, number) for of in ("self", java) for number in (1, 2)]
 print(json.dumps({"java": java, "outputs": [os.readlink(f"/proc/{of}/fd/{number}") for of, number in outputs]}))
 """
-SECONDS = 60
+SECONDS = 300
 
 
 @pytest.mark.parametrize(("conf", "has_ours"), [({}, False), ({"spark.log.level": "ERROR"}, True)])

@@ -19,7 +19,7 @@ from dbt.adapters.silt.kept_spark.leases import Record
 from dbt.adapters.silt.kept_spark.listing import KeptSpark
 from tests.unit.session.kept_clients import Client
 
-_PATIENCE_SECONDS = 120
+_PATIENCE_SECONDS = 300
 _FOREVER = "session.range(0, 10**15, 1, 2).selectExpr('sum(hash(id))').collect()"
 
 
