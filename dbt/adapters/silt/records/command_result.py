@@ -183,6 +183,11 @@ class KeptResults:
                 continue
 
 
+def is_on_run_hook(unique_id: str) -> bool:
+    """Returns whether the unique id of a node is that of a hook of `on-run-start` or `on-run-end`."""
+    return unique_id.startswith("operation.")
+
+
 def node_name(unique_id: str) -> str:
     """Returns the name in a unique id of dbt: `orders` for `model.shop.orders`, and a model's version."""
     kind, *rest = unique_id.split(".")

@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import FILES_KEY
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION
+from dbt.adapters.silt.records.command_result import is_on_run_hook
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _OF_FILES: Final = ""
 """The schema that stands for lists of files among inputs."""
-_ON_RUN_HOOKS: Final = "operation."
 _SOURCES: Final = "source."
 _SHOWN: Final = 20
 _OPTIMIZE: Final = "OPTIMIZE"
@@ -57,7 +57,7 @@ class Affected:
     nodes: frozenset[str]
 
     def __str__(self) -> str:
-        names = sorted(each.split(".")[2] for each in self.nodes if not each.startswith(_ON_RUN_HOOKS))
+        names = sorted(each.split(".")[2] for each in self.nodes if not is_on_run_hook(each))
         return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
@@ -91,7 +91,7 @@ class BranchWork:
         if not conflicts:
             return None
         found = self._closed(list(conflicts.values()), set(conflicts), set(), changed())
-        nodes = frozenset(each for each in found.nodes if not each.startswith((_ON_RUN_HOOKS, "unit_test.")))
+        nodes = frozenset(each for each in found.nodes if not (is_on_run_hook(each) or each.startswith("unit_test.")))
         return Affected(found.reasons, found.relations, nodes) if nodes and nodes <= self._ran.selected else None
 
     def affected_by_corrections(
@@ -143,7 +143,7 @@ class BranchWork:
         variables than the command that has run them.
         """
         present = self._ran.definitions()
-        others = {each for each in nodes if each not in self._ran.selected and not each.startswith(_ON_RUN_HOOKS)}
+        others = {each for each in nodes if each not in self._ran.selected and not is_on_run_hook(each)}
         return {
             each
             for each in others

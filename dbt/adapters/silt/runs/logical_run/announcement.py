@@ -6,14 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dbt.adapters.silt.records.command_result import node_name
+from dbt.adapters.silt.records.command_result import is_on_run_hook, node_name
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.runs.logical_run.resume import OFF, last_of_work
 from dbt.adapters.silt.runs.logical_run.run_id import LogicalRun, Origin
 
 _AGAIN: Final = "rows that both append are then in the table twice"
 _NAMED: Final = 5
-_HOOK: Final = "operation."
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Announcement:
         """Returns nodes that an earlier run committed and this run selects; hooks only count in the same command."""
         is_same = earlier.work == self.own.work
         committed = self.committed(earlier)
-        return sorted(each for each in committed if each in self.selected or (is_same and each.startswith(_HOOK)))
+        return sorted(each for each in committed if each in self.selected or (is_same and is_on_run_hook(each)))
 
     def _of_unfinished(self, last: RunEntry) -> str:
         is_same = last.work == self.own.work

@@ -23,7 +23,6 @@ else:
 
 _LONGEST_PROBLEM: Final = 300
 """Characters."""
-_ON_RUN_HOOK: Final = "operation."
 
 
 class CommandOfRun:

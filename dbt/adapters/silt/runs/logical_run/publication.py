@@ -31,6 +31,7 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import (
     RESULTS_FILE,
     Ending,
+    is_on_run_hook,
     replace_results,
     results_of_command,
 )
@@ -62,7 +63,6 @@ logger = AdapterLogger("Silt")
 _OPERATION: Final = "PUBLISH"
 _DECISIONS: Final = 5
 """How often a command decides again because another command of the run has begun meanwhile."""
-_ON_RUN_HOOKS: Final = "operation."
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class RunPublication:
         is_alone = bool(self._run.held) and not self._own.documents.at_work()
         nodes = self._corrected(ran, known, self.branch) if is_alone else known
         definitions = _definitions(ran)
-        hooks = {each for each in definitions if each.startswith(_ON_RUN_HOOKS)}
+        hooks = {each for each in definitions if is_on_run_hook(each)}
         nodes = nodes.with_new({each: definitions[each] for each in (ran.selected | hooks) & definitions.keys()})
         if nodes != known:
             runs.note_nodes(self._run, nodes)
@@ -239,7 +239,7 @@ class RunPublication:
         try:
             self.later.forget_others(ran.of_project)
             for each in ran.results:
-                if str(each["unique_id"]).startswith(_ON_RUN_HOOKS):
+                if is_on_run_hook(str(each["unique_id"])):
                     self.later.begin(str(each["unique_id"]))
         except SiltError as error:
             logger.warning(f"Statements that the project no longer has may run after the publication: {error}")

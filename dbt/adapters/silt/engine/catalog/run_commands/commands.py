@@ -212,10 +212,8 @@ def from_json(body: Any) -> RunCommand:
     """Parses the document of a command, which anyone who can write the warehouse may have written.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: if it is not such a document, or has another format.
+        ValueError, KeyError, TypeError, AttributeError: if it is not such a document.
     """
-    if body["format"] != FORMAT:
-        raise ValueError(f"it has the format {body['format']!r:.50}, and this version reads the format {FORMAT}")
     found = json_fields.struct(body, "results")
     return RunCommand(
         id=_text(body, "id"),

@@ -119,10 +119,13 @@ def check_format(body: Any, where: str) -> None:
         where: the document, for messages.
 
     Raises:
+        ValueError: if its format is no number of a format.
         UnsupportedFeatureError: if a later version of this package has written it.
     """
     written = body.get("format", FORMAT) if isinstance(body, dict) else FORMAT
-    if isinstance(written, int) and written > FORMAT:
+    if isinstance(written, bool) or not isinstance(written, int) or written < FORMAT:
+        raise ValueError(f"its format is {written!r:.50}")
+    if written > FORMAT:
         raise UnsupportedFeatureError(
             f"{where} was written by a later version of dbt-silt, in format {written}", remedy="Use that version"
         )
