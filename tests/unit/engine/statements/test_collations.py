@@ -278,6 +278,32 @@ def test_the_change_feed_keeps_collations(people: House) -> None:
     assert people.rows(changed) == [("update_postimage",), ("update_preimage",)]
 
 
+@pytest.mark.parametrize(
+    "properties", ["'a' = 'b'", *(f"'delta.{each}' = true" for each in (*FEATURES, "enableRowTracking"))]
+)
+def test_a_change_that_the_collation_ignores_is_a_change_of_the_row(people: House, properties: str) -> None:
+    people.sql(f"create table c (id int, name {COLLATED}, a array<{COLLATED}>) tblproperties ({properties})")
+    people.sql("insert into c select id, name, array(name) from t")
+    people.sql("create table totals changed keys (id) as select id, max(name) as name, max(a) as a from c group by id")
+    version = people.log("c").snapshot().version
+    for change, expected in (
+        ("update c set name = upper(name) where id < 2", {(0, "Ann"), (0, "ANN"), (1, "bob"), (1, "BOB")}),
+        ("update c set a = array('CARL', 'x') where id = 2", {(2, "CARL")}),
+        ("update c set a = array('carl', 'X') where id = 2", {(2, "CARL")}),
+        ("insert overwrite c select id, if(id = 2, 'Carl', name), a from c", {(2, "CARL"), (2, "Carl")}),
+        ("insert overwrite c select * from c", set()),
+    ):
+        people.sql(change)
+        found = people.fetched(f"select id, name, a from silt_changes('main.c', after => {version})")
+        assert {(row.id, row.name) for row in found} == expected, change
+        version = people.log("c").snapshot().version
+        people.sql(
+            "insert into totals by name replace changed keys (id) "
+            "select id, max(name) as name, max(a) as a from c group by id"
+        )
+        assert people.rows("select * from totals") == people.rows("select * from c"), change
+
+
 def test_upserts_of_a_collated_key_are_of_equal_strings(people: House) -> None:
     people.sql("delete from t where name = 'ann'")
     people.sql("insert into t values (5, 'ANN', 'n')")

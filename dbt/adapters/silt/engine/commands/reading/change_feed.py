@@ -37,6 +37,7 @@ from dbt.adapters.silt.engine.kernel.scan.change_feed import (
 )
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from dbt.adapters.silt.engine.kernel.table.collations import has_collation
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHANGE_TYPE,
     COMMIT_TIMESTAMP,
@@ -324,8 +325,12 @@ def _without_cancelled_pairs(rows: DataFrame, schema: StructType) -> DataFrame:
 
 
 def _is_grouped_as_text(member: DataType) -> bool:
-    """Returns whether different values, such as 0.0 and -0.0, or maps in another order, may be grouped together."""
-    return any(isinstance(each, MapType) or each in _FLOATS for each in _types_in(member))
+    """Returns whether different values may be grouped together: 0.0 and -0.0, maps in another order, and strings that a
+    collation compares as equal.
+    """
+    inner = tuple(_types_in(member))
+    names = (each.name for each in inner if isinstance(each, PrimitiveType))
+    return any(isinstance(each, MapType) or each in _FLOATS for each in inner) or has_collation(names)
 
 
 def _are_comparable(schema: StructType) -> bool:
