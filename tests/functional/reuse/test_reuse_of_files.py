@@ -90,15 +90,6 @@ class TestReuseOfFiles:
             assert f"the files of {landed}/orders.csv changed" in third[name]
         assert not third["few"].startswith("reused")
 
-    def test_a_path_that_jinja_composes_is_known_by_the_code_that_dbt_has_compiled_last(
-        self, project: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        self.build()
-        monkeypatch.setattr(stored_code, "_named", set())
-        assert self.build("--select", "above_composed")["above_composed"].startswith("reused")
-        Path(project.project_root, "target", "compiled", "test", "models", "composed.sql").unlink()
-        assert "its code does not name" in self.build("--select", "above_composed")["above_composed"]
-
     def test_files_that_a_log_alone_names_are_not_listed(
         self, project: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
