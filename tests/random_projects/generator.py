@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -444,8 +445,11 @@ def story(seed: int, steps: int = 5, most: int = 9) -> Story:
 
 
 def held_story(seed: int, steps: int, most: int) -> Story:
-    """A story whose runs are often held by failing tests, and corrected."""
-    return Generator(seed, steps, most, publishes=True, corrects=0.9).story()
+    """A story in which a run is held by failing tests or nodes, and corrected."""
+    told = Generator(seed, steps, most, publishes=True, corrects=0.9).story()
+    pairs = itertools.pairwise(told.steps)
+    held = (new for old, new in pairs if old.run_id == new.run_id and new.publish == "after_tests")
+    return told if any(each.rows or each.nodes for each in held) else held_story(seed + _NEXT_SEED, steps, most)
 
 
 def overlapping_story(seed: int, steps: int, most: int) -> Story:
