@@ -19,12 +19,13 @@ unexport PYTHONDONTWRITEBYTECODE
 # Runs a command with the Java that Spark uses.
 WITH_JAVA = JAVA_HOME="$$(cat $(VENV)/java-home)"
 
+IN_PARALLEL = -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 OF_SHARD = $(if $(SHARD),--shard $(SHARD))
 
 # The engine's tests that run Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-.PHONY: help setup java demo test test-changed test-long test-environment test-connect test-kept coverage test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
+.PHONY: help setup java demo test test-rest test-all test-changed test-long test-environment test-connect test-kept coverage test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -35,12 +36,17 @@ setup: $(SHARED) ## create the virtual environment .venv, and install Java if it
 demo: $(RUNS) java ## build two months of the sample project on flights, then repeat a run
 	@cd sample_project && $(subst $(VENV),../$(VENV),$(WITH_JAVA)) ../$(BIN)/python demo.py
 
-test: check $(SHARED) ## run check, all tests except the long tests, and a few tests over Spark Connect; SHARD=2/4: the second of four parts
+test: check $(SHARED) ## run check and the fast set, the tests that find most in ten minutes: tests/gate/fast.json
+	@$(WITH_JAVA) $(BIN)/python -m pytest --fast $(IN_PARALLEL) $(addprefix --ignore=,$(CHECKED)) --durations 10 --durations-min 5
+
+test-rest: $(SHARED) ## run tests beyond the fast set for MINUTES (35): first those that the change since BASE reaches; list what is left out
+	@$(WITH_JAVA) $(BIN)/python -m tests.gate.rest --minutes $(or $(MINUTES),35) --workers $(WORKERS)
+
+test-all: $(if $(SHARD),,check) $(SHARED) ## run check, all tests except the long tests, and a few tests over Spark Connect; SHARD=2/4: the second of four parts, without check
 	@export $(WITH_JAVA); \
 	$(BIN)/python -m pytest --connect -m "connect(gate=True)" $(OF_SHARD) >$(CONNECT) 2>&1 & \
 	connect=$$!; trap "kill $$connect" INT TERM; ended=0; \
-	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(OF_SHARD) \
-		$(addprefix --ignore=,$(CHECKED)) --durations 20 --durations-min 1 || ended=1; \
+	$(BIN)/python -m pytest $(IN_PARALLEL) $(OF_SHARD) $(addprefix --ignore=,$(CHECKED)) --durations 20 --durations-min 1 || ended=1; \
 	wait $$connect || ended=1; \
 	echo; echo "over Spark Connect:"; cat $(CONNECT); exit $$ended
 
@@ -131,8 +137,8 @@ cluster-faults: $(SHARED) ## run ROUNDS statements (100) on a standalone cluster
 race: $(STAMP) ## write one table with the kernel and delta-rs, 100 commits each
 	@$(BIN)/python -m tests.interop.race
 
-mutants: $(STAMP) ## change the safety core in small ways and list the changes that no test notices; PLACES: folders and modules below the package; JOBS at a time; SAMPLE mutants of SEED
-	@$(BIN)/python -m tests.mutants $(PLACES) --jobs $(or $(JOBS),$(WORKERS)) $(if $(SAMPLE),--sample $(SAMPLE)) --seed $(or $(SEED),1)
+mutants: $(STAMP) ## change the safety core in small ways and list the changes that no test notices; PLACES: folders and modules below the package; JOBS at a time; SAMPLE mutants of SEED; FAST=yes: how many of the killed mutants `make test` kills
+	@$(BIN)/python -m tests.mutants $(PLACES) --jobs $(or $(JOBS),$(WORKERS)) $(if $(FAST),--fast) $(if $(SAMPLE),--sample $(SAMPLE)) --seed $(or $(SEED),1)
 
 docs: $(STAMP) ## build the documentation as a site in site/
 	@$(BIN)/python -m docs.generate

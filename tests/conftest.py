@@ -28,7 +28,7 @@ from tests.clusters import standalone
 from tests.connect_server import running
 from tests.examples import DEFAULT, examples
 
-pytest_plugins = ["tests.durations", "tests.skips"]
+pytest_plugins = ["tests.durations", "tests.gate.plugin", "tests.skips"]
 
 SPARK_SETTINGS = {
     # Tests run many small jobs, each with generated code of its own: quick compilation matters more than quick code.

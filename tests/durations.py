@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -32,21 +33,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the tests of one shard, and sorts the tests of a worker; a run in one process keeps the order of its
-    files.
+    """Keeps the tests of one shard, and sorts the tests of a worker.
+
+    A run in one process and a run with an end (`--until`) keep the order of their files.
     """
-    seconds = json.loads(FILE.read_text(encoding="utf-8"))
-    known = {scope.partition("::")[0] for scope in seconds}
-    expected = {
-        scope: _expected(scope, seconds, known) for scope in dict.fromkeys(scope_of(each.nodeid) for each in items)
-    }
+    expected = expected_seconds(dict.fromkeys(scope_of(each.nodeid) for each in items))
     if config.getoption("--shard"):
         number, count = config.getoption("--shard")
         mine = shards(expected, count)[number - 1]
         config.hook.pytest_deselected(items=[each for each in items if scope_of(each.nodeid) not in mine])
         items[:] = [each for each in items if scope_of(each.nodeid) in mine]
-    if hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput") and config.getoption("--until") is None:
         items.sort(key=lambda item: -expected[scope_of(item.nodeid)])
+
+
+def expected_seconds(scopes: Iterable[str]) -> dict[str, float]:
+    """Returns the recorded seconds of each scope, or those that are assumed."""
+    seconds = json.loads(FILE.read_text(encoding="utf-8"))
+    known = {scope.partition("::")[0] for scope in seconds}
+    return {scope: _expected(scope, seconds, known) for scope in scopes}
 
 
 def shard(text: str) -> tuple[int, int]:

@@ -6,8 +6,11 @@ python -m tests.mutants --sample 60 --seed 1                  sixty mutants
 python -m tests.mutants engine/kernel/log --list              their names
 
 python -m tests.mutants --spark                               MERGE, DELETE and UPDATE, by tests with Spark
+python -m tests.mutants --fast --sample 400                   how many of the killed mutants the fast set kills
 
 The last lines are the score of each folder. The command fails if a mutant survives that is not in `equivalent.yaml`.
+With `--fast`, the tests of the fast set (`make test`) run before the others, and the command fails if they kill less
+than 90 % of the mutants that the tests of the gate kill.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import os
 import random
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -25,6 +29,7 @@ from typing import Final
 import pytest
 import yaml
 
+from tests.gate.selection import FastSet
 from tests.mutants.functions import PACKAGE, ROOT, modules
 from tests.mutants.kinds import Mutant, mutants_of
 from tests.mutants.runner import CACHE, Result, Runner
@@ -54,6 +59,8 @@ TESTS_ON_SPARK: Final = ("tests/unit/engine/commands/merge", "tests/unit/engine/
 EQUIVALENT: Final = Path(__file__).with_name("equivalent.yaml")
 # The plugin imports hypothesis before pytest does.
 _QUIET: Final = ("-qq", "-p", "no:cacheprovider", "--capture=no", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+_FAST: Final = FastSet.read()
+LEAST_SHARE: Final = 0.9
 _LIVE: Final = ("survived", "unreached")
 
 
@@ -74,12 +81,17 @@ def main(arguments: list[str]) -> int:
         jobs=options.jobs,
         spark=options.spark,
         report=lambda result: _report(result, results, options.results),
+        is_first=_is_fast if options.fast else lambda test: False,
     )
     os.environ["CI"] = "true"  # the tests draw the same examples in each run
     ended = pytest.main([*(options.tests or tests), *_QUIET], plugins=[runner])
     if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return int(ended)
     print("\n".join(score(results)))
+    if options.fast:
+        share, lines = fast_share(results, _is_fast)
+        print("\n".join(lines))
+        return 0 if share >= LEAST_SHARE else 1
     return 1 if any(result.state in _LIVE for result in results) else 0
 
 
@@ -125,6 +137,23 @@ def score(results: list[Result]) -> list[str]:
     return [_line(folder, states[folder]) for folder in sorted(states, key=lambda each: (each == "all", each))]
 
 
+def fast_share(results: list[Result], is_fast: Callable[[str], bool]) -> tuple[float, list[str]]:
+    """Returns the share of the killed mutants that the fast set kills, and lines that state it and the others.
+
+    A mutant whose tests do not end has no killer; the tests of the fast set were then the first that did not end.
+    """
+    killed = [result for result in results if result.state in ("killed", "timeout")]
+    missed = [result for result in killed if result.killer and not is_fast(result.killer)]
+    share = 1 - len(missed) / len(killed) if killed else 0.0
+    lines = [f"only {each.killer} kills: {each.path}:{each.line}: {each.name}" for each in missed]
+    count = len(killed) - len(missed)
+    return share, [*lines, f"the fast set kills {count} of {len(killed)} mutants that the gate kills ({share:.1%})"]
+
+
+def _is_fast(test: str) -> bool:
+    return _FAST.name_of(test) is not None
+
+
 def _line(folder: str, states: Counter[str]) -> str:
     killed, total = states["killed"] + states["timeout"], states.total()
     return f"{folder}: {killed} of {total} killed ({killed / total:.1%})"
@@ -144,6 +173,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help="a file of results: its mutants are not tried again")
     parser.add_argument("--tests", action="append", help="a file or folder of tests; without it those of the core")
     parser.add_argument("--spark", action="store_true", help="the commands on Spark, with one Spark for all mutants")
+    parser.add_argument("--fast", action="store_true", help="how many of the killed mutants the fast set kills")
     parser.add_argument("--list", action="store_true", help="only print the mutants")
     return parser.parse_args(arguments)
 

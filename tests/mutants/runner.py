@@ -21,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,28 +30,12 @@ import pytest
 
 from tests.mutants.functions import PACKAGE, ROOT, Module, NotReplaceableError
 from tests.mutants.kinds import Mutant
+from tests.mutants.reach import Probes, Reach
 
 CACHE: Final = ROOT / ".mutants"
 _LOG: Final = CACHE / "measuring.log"
 _PASSED, _FAILED, _NOT_REPLACEABLE = 0, 1, 3
-_LINES: Final = 100_000
-"""More than a module has."""
 _MEMORY: Final = 12 << 30
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The blocks that a test reaches, and how long it takes.
-
-    Attributes:
-        seconds: of the clock.
-        cpu: seconds of the processor.
-        blocks: the first lines of the blocks by the module's path.
-    """
-
-    seconds: float
-    cpu: float
-    blocks: dict[str, list[int]]
 
 
 @dataclass(frozen=True)
@@ -84,6 +69,7 @@ class Runner:
         jobs: how many mutants run at the same time; not used with Spark.
         spark: whether tests that need Spark run.
         report: called with each result.
+        is_first: whether a test runs before the tests that are not first; the shorter ones come first in both parts.
     """
 
     load: Callable[[], dict[str, Module]]
@@ -91,6 +77,7 @@ class Runner:
     jobs: int
     spark: bool
     report: Callable[[Result], None]
+    is_first: Callable[[str], bool] = lambda test: False
     _failed: str = field(default="", init=False)
 
     def pytest_collection(self) -> None:
@@ -113,7 +100,7 @@ class Runner:
         items = {item.nodeid: item for item in session.items}
         tries = []
         for path, mutant in self.mutants:
-            chosen = _reaching(reaches, path, mutant.block)
+            chosen = sorted(_reaching(reaches, path, mutant.block), key=lambda test: not self.is_first(test))
             limits = _Limits.of([reaches[each] for each in chosen])
             tries.append(_Try(modules[path], mutant, [items[each] for each in chosen], limits))
         for each in tries:
@@ -235,18 +222,10 @@ class Runner:
         self, items: list[pytest.Item], modules: dict[str, Module]
     ) -> Iterator[tuple[pytest.Item, Reach | None]]:
         """Yields what each test reaches; None if it fails."""
-        reached: set[int] = set()
-        paths = sorted(modules)
-        for number, path in enumerate(paths):
-            modules[path].add_probes(number * _LINES, reached)
+        probes = Probes(modules)
         for item, following in zip(items, [*items[1:], items[-1]], strict=True):
-            reached.clear()
-            self._failed, began, cpu = "", time.monotonic(), time.process_time()
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            blocks: dict[str, list[int]] = {}
-            for block in sorted(reached):
-                blocks.setdefault(paths[block // _LINES], []).append(block % _LINES)
-            reach = Reach(time.monotonic() - began, time.process_time() - cpu, blocks)
+            self._failed = ""
+            reach = probes.reach_of(partial(item.config.hook.pytest_runtest_protocol, item=item, nextitem=following))
             yield item, None if self._failed else reach
 
 

@@ -11,7 +11,7 @@ from textwrap import dedent, indent
 import pytest
 
 from dbt.adapters.silt.engine.kernel.transaction.changes import in_commit_timestamp
-from tests.mutants.__main__ import CORE, ON_SPARK, chosen, listed_equivalents, paths, score
+from tests.mutants.__main__ import CORE, ON_SPARK, chosen, fast_share, listed_equivalents, paths, score
 from tests.mutants.functions import ROOT, NotReplaceableError, modules
 from tests.mutants.kinds import mutants_of, mutated
 from tests.mutants.runner import Result
@@ -115,6 +115,18 @@ class TestCore:
     def test_mutants_that_no_test_reaches_count_as_survivors(self) -> None:
         results = [Result("a/b.py", "f: 1", 1, state) for state in ("killed", "timeout", "unreached", "impossible")]
         assert score(results) == ["a: 2 of 3 killed (66.7%)", "all: 2 of 3 killed (66.7%)"]
+
+    def test_the_share_of_the_fast_set_counts_mutants_that_its_tests_kill_or_run_into_an_endless_loop(self) -> None:
+        states = {"fast": "killed", "": "timeout", "slow": "killed"}
+        results = [Result("a/b.py", f"f: {killer}", 1, state, killer=killer) for killer, state in states.items()]
+        results.append(Result("a/b.py", "f: 4", 1, "survived"))
+        assert fast_share(results, lambda test: test == "fast") == (
+            pytest.approx(2 / 3),
+            [
+                "only slow kills: a/b.py:1: f: slow",
+                "the fast set kills 2 of 3 mutants that the gate kills (66.7%)",
+            ],
+        )
 
     @pytest.mark.long
     def test_the_command_fails_if_the_tests_do_not_reach_the_mutants(self) -> None:

@@ -14,7 +14,7 @@ from tests.random_projects.history import Player
 
 ROOT: Final = Path(__file__).parents[2]
 SEED: Final = "4"
-"""The only story of `make test`: the tests that are marked long draw others in each run."""
+"""The only story of `make test-all`: the tests that are marked long draw others in each run."""
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

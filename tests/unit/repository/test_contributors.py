@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[3]
 PAGES = sorted(ROOT.glob("*.md"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTIONS = [*WORKFLOWS, *sorted((ROOT / ".github" / "actions").rglob("*.yml"))]
 FORMS = sorted(path for path in (ROOT / ".github").rglob("*.yml") if path not in WORKFLOWS)
 
 
@@ -36,6 +37,27 @@ def test_each_lane_runs_every_night() -> None:
 def test_the_shards_of_the_gate_cover_the_whole_gate() -> None:
     parts = jobs("gate.yml")["test"]["strategy"]["matrix"]["shard"]
     assert parts == [f"{number}/{len(parts)}" for number in range(1, len(parts) + 1)]
+
+
+def test_the_checks_run_once_in_the_gate_and_not_in_each_shard() -> None:
+    steps = [step.get("run", "") for job in jobs("gate.yml").values() for step in job["steps"]]
+    assert [step for step in steps if step.startswith("make")] == [
+        "make check",
+        "make test-all SHARD=${{ matrix.shard }}",
+        "make docs",
+    ]
+    assert re.search(r"^test-all: \$\(if \$\(SHARD\),,check\) ", MAKEFILE, re.M)
+
+
+def test_each_night_checks_how_many_mutants_the_fast_set_kills() -> None:
+    steps = [step.get("run", "") for step in jobs("nightly.yml")["fast-set"]["steps"]]
+    assert [step for step in steps if step.startswith("make mutants FAST=yes ")]
+
+
+@pytest.mark.parametrize("file", ACTIONS, ids=lambda file: file.name)
+def test_each_action_of_others_is_pinned_to_a_commit(file: Path) -> None:
+    used = re.findall(r"uses: (\S+)", file.read_text(encoding="utf-8"))
+    assert [each for each in used if not re.fullmatch(r"\./.*|[\w-]+/[\w-]+@[0-9a-f]{40}", each)] == []
 
 
 def test_each_make_command_in_pages_and_workflows_names_a_target() -> None:
