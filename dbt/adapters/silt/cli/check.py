@@ -12,7 +12,13 @@ from dbt.adapters.silt.cli.answers import Answer, Block, Rows, number_of, size
 from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.errors import NotATableError, TableDamagedError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import (
+    NotATableError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
@@ -116,8 +122,10 @@ def _all(catalog: Catalog, bars: Any, data: bool) -> Iterator[Checked]:
     for name in bars.over(list(catalog.all_tables())):
         try:
             yield check(catalog.table(name), bars.of_table(str(name)), data)
+        except (RelationNotFoundError, SchemaNotFoundError):  # dropped meanwhile
+            continue
         except Exception as error:
-            if catalog.find(name) is not None:
+            if not isinstance(error, NotATableError) or catalog.find(name) is not None:
                 problem = problem_of(error, str(name)).problem
                 yield Checked(str(name), (Problem(ProblemKind.LOG_UNREADABLE, problem),))
 

@@ -10,7 +10,12 @@ from typing import Final
 
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches, check_length
 from dbt.adapters.silt.engine.kernel.clock import utc_text
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, RunNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
+    RunNotFoundError,
+    StorageError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.near_names import nearest
 from dbt.adapters.silt.engine.kernel.publication.documents import began_ms
 from dbt.adapters.silt.records.command_result import COUNTED, node_name
@@ -205,13 +210,15 @@ def unpublished_runs(branches: RunBranches) -> list[Unpublished]:
     Raises:
         StorageError: if the storage failed.
     """
-    return [_unpublished(branches, run) for run in branches.all() if branches.end_of(run) is None]
+    return [found for run in branches.all() if (found := _unpublished(branches, run)) is not None]
 
 
-def _unpublished(branches: RunBranches, run: BranchedRun) -> Unpublished:
+def _unpublished(branches: RunBranches, run: BranchedRun) -> Unpublished | None:
     try:
+        if branches.end_of(run) is not None:
+            return None
         found = branches.commands(run).standing()
-    except CorruptLogError:  # publishing the run raises this error
+    except (CorruptLogError, UnsupportedFeatureError, StorageError):  # publishing the run raises this error
         return Unpublished(run.run_id, run.target, began_ms(int(run.branch)))
     is_running, failed = bool(found.at_work), tuple(found.failed)
     return Unpublished(run.run_id, run.target, began_ms(int(run.branch)), is_running, failed)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -26,6 +27,8 @@ from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
 
 T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 _ATTEMPT: Final = ".attempt.json"
 JOINED: Final = ".joined"
@@ -228,12 +231,17 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
 def delete_old_branches(store: Store, clock: Clock) -> None:
     """Deletes the commits of branches that programs left long ago; their data files are left for VACUUM.
 
+    A branch that cannot be deleted, because another user owns it, is left.
+
     Raises:
-        StorageError: if the storage failed.
+        StorageError: if the branches cannot be listed.
     """
     for branch_id, is_old in _branches(store, clock):
         if is_old:
-            store.delete_folder(f"{FOLDER}/{branch_id}")
+            try:
+                store.delete_folder(f"{FOLDER}/{branch_id}")
+            except errors.StorageError as error:
+                _logger.warning("an old branch is left: %s", error)
 
 
 def _branches(store: Store, clock: Clock) -> list[tuple[str, bool]]:

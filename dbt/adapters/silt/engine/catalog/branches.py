@@ -55,6 +55,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
 )
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, Txn, publish
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
@@ -416,22 +417,33 @@ class Branch:
         Raises:
             ConcurrentDropError: if a changed table no longer exists, or no longer has the version of its base, because
                 its folder was restored from a copy.
+            ConcurrentModificationError: if another process publishes or drops the branch meanwhile.
             CorruptLogError, StorageError: if the branch cannot be read.
         """
+        try:
+            self._reopen_names()
+            self._reopen_tables(leaves_lost, only)
+        except ObjectMissing as error:  # deleted since the branch was listed
+            raise ConcurrentModificationError("another process has published or dropped these changes") from error
+        self._complete_names()
+        return self
+
+    def _reopen_names(self) -> None:
         store = self._register.store
         for path in branch_attempts.documents(store, self._folder):
             if path.endswith(_NAME):
                 self._note(branch_attempts.parsed(store, path, parse_change))
             if path.endswith(_SCHEMA):
                 self._dropped_schemas.update([branch_attempts.parsed(store, path, _dropped_schema)])
+
+    def _reopen_tables(self, leaves_lost: bool, only: RelationName | None) -> None:
+        store = self._register.store
         for path in (file.path for file in store.files_below(self._folder)):
             if path.endswith(f"/{BASE}"):
                 location = path.removeprefix(f"{self._folder}/").removesuffix(f"/{BASE}")
                 table = branch_attempts.parsed(store, path, _table_of)
                 if only is None or (table.schema, table.identifier) == (only.schema, only.identifier):
                     self._reopen_table(location, str(table), leaves_lost)
-        self._complete_names()
-        return self
 
     def _reopen_table(self, location: str, table: str, leaves_lost: bool) -> None:
         log = self.log(self._register.log_at(location, table))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocum
 from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes, read_nodes, write_nodes
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
+from dbt.adapters.silt.engine.kernel.storage.storage_errors import is_denied
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 
@@ -382,18 +384,17 @@ class RunBranches:
         branch_attempts.delete_old_branches(self._store, self._register.clock)
         for run in self._readable():
             if branch_attempts.is_too_old(run.branch, self._register.clock):
-                self._store.delete(run.path)
+                with _left(run.path):
+                    self._store.delete(run.path)
 
     def _readable(self, folder: str = _RUNS) -> list[BranchedRun]:
-        found = []
-        for path in branch_attempts.documents(self._store, folder):
-            try:
+        paths: list[str] = []
+        found: list[BranchedRun | None] = []
+        with _left(folder):
+            paths = branch_attempts.documents(self._store, folder)
+        for path in paths:
+            with _left(path):
                 found.append(self._read(path))
-            except (errors.TableDamagedError, errors.UnsupportedFeatureError, errors.StorageError) as error:
-                # Any other failure of the storage is no reason to pass over a run.
-                if isinstance(error, errors.StorageError) and not isinstance(error.__cause__, PermissionError):
-                    raise
-                _logger.warning("%s", error)
         return [run for run in found if run is not None]
 
     def _read(self, path: str) -> BranchedRun | None:
@@ -404,6 +405,17 @@ class RunBranches:
         if not branch_attempts.is_branch_id(found.branch):
             raise errors.CorruptLogError(f"{path} cannot be read: {found.branch!r:.100} is not the id of a branch")
         return found
+
+
+@contextmanager
+def _left(path: str) -> Iterator[None]:
+    """Passes over a document that is damaged, or of another user; any other failure of the storage is raised."""
+    try:
+        yield
+    except (errors.TableDamagedError, errors.UnsupportedFeatureError, errors.StorageError) as error:
+        if isinstance(error, errors.StorageError) and not is_denied(error):
+            raise
+        _logger.warning("%s is left out: %s", path, error)
 
 
 def _found(text: str, known: Sequence[BranchedRun]) -> BranchedRun | None:

@@ -66,7 +66,7 @@ class FolderDatabase:
             folders = self._store.list_folders("")
         except ObjectMissing:
             return []
-        return [folder for folder in folders if is_identifier(folder) and layout.is_schema(self._store, folder)]
+        return [folder for folder in folders if is_identifier(folder) and layout.is_listed(self._store, folder)]
 
     def has_schema(self, schema: str) -> bool:
         return layout.is_schema(self._store, schema)
@@ -80,7 +80,10 @@ class FolderDatabase:
         """An interrupted drop leaves the schema, with the tables that were not dropped yet."""
         self._require(schema)
         self.published.settle_all(schema)
-        self.published.exclusively(partial(self._drop_schema, schema, cascade))
+        try:
+            self.published.exclusively(partial(self._drop_schema, schema, cascade))
+        except ObjectMissing as error:  # moved or deleted meanwhile
+            raise name_errors.no_schema(f"{self._name}.{schema}") from error
         layout.empty_trash(self._store, "")
 
     def _drop_schema(self, schema: str, cascade: bool) -> None:

@@ -106,6 +106,8 @@ class FolderTables:
         store.delete(layout.document_path(name, VIEW_SUFFIX))
         try:
             end_log(self.log_of(store, name), self._clock, End(version, settle=_leave_undecided))
+        except ObjectMissing as error:  # moved or deleted meanwhile
+            raise name_errors.nothing(name, "table or view") from error
         except errors.NoSpaceError:
             if version is not None:
                 raise

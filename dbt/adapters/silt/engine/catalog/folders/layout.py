@@ -22,7 +22,8 @@ from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store
+from dbt.adapters.silt.engine.kernel.storage.storage_errors import is_denied
+from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store, joined
 
 _logger = logging.getLogger(__name__)
 
@@ -41,6 +42,17 @@ def document_path(name: RelationName, suffix: str) -> str:
 
 def is_schema(store: Store, schema: str) -> bool:
     return store.status(f"{schema}/{_SCHEMA_MARKER}") is not None
+
+
+def is_listed(store: Store, schema: str) -> bool:
+    """Returns whether a folder is a schema that this user may look into: a list names the other schemas."""
+    try:
+        return is_schema(store, schema)
+    except StorageError as error:
+        if not is_denied(error):
+            raise
+        _logger.warning("the folder %s is not listed: %s", schema, error)
+        return False
 
 
 def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
@@ -154,10 +166,20 @@ def empty_trash(store: Store, folder: str) -> None:
 
     Readers no longer see them, so a failure is only logged; the next drop tries again.
     """
+    names: list[str] = []
+    with _left(store, folder):
+        names = [
+            name for name in store.list_folders(folder) + store.list_links(folder) if name.startswith(_TRASH_PREFIX)
+        ]
+    for name in names:
+        with _left(store, joined(folder, name)):
+            store.delete_folder(joined(folder, name))
+
+
+@contextmanager
+def _left(store: Store, folder: str) -> Iterator[None]:
     try:
-        for name in store.list_folders(folder) + store.list_links(folder):
-            if name.startswith(_TRASH_PREFIX):
-                store.delete_folder(f"{folder}/{name}" if folder else name)
+        yield
     except (StorageError, ObjectMissing) as error:
         _logger.warning("files of dropped tables are left in %s/%s: %s", store.root, folder, error)
 

@@ -175,6 +175,11 @@ def failure(problem: str, error: OSError, is_write: bool) -> errors.StorageError
     return refused_write(text, error) or errors.StorageError(text)
 
 
+def is_denied(error: errors.SiltError) -> bool:
+    """Returns whether this user may not read a file: other files can still be read."""
+    return isinstance(error.__cause__, PermissionError)
+
+
 def refused_write(text: str, error: OSError) -> errors.NotWrittenError | None:
     """Returns the error for a refused write, or None if the write may have taken place."""
     if error.errno in _NO_SPACE:
