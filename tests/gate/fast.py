@@ -70,6 +70,7 @@ def minimums() -> dict[str, tuple[str, ...]]:
 
 
 TESTS: Final = (
+    "tests/gate/test_fast_set.py",
     "tests/publication/test_model.py",
     "tests/publication/test_names_model.py",
     "tests/publication/test_killed.py",
@@ -77,7 +78,7 @@ TESTS: Final = (
     "tests/simulation/test_catalog_simulation.py",
     "tests/functional/reuse/test_killed_before_a_hook.py::test_the_next_run_runs_the_hook",
 )
-"""Files and functions with a test in the set: the models of publications, the first seeds of the simulation, a kill."""
+"""Files and functions with a test in the set: its own rules, the models of publications, simulations and a kill."""
 
 
 Worth: TypeAlias = Callable[[str, int], float]

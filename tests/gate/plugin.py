@@ -31,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--fast") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(MissingNames(), "gate-missing-names")
     if (until := config.getoption("--until")) is not None:
         config.pluginmanager.register(Deadline(until), "gate-deadline")
     if (file := config.getoption("--journal")) is not None and not hasattr(config, "workerinput"):
@@ -46,19 +48,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keeps the tests of the fast set, or the others.
-
-    Raises:
-        UsageError: if the fast set names tests that these files do not have.
-    """
+    """Keeps the tests of the fast set, or the others."""
     fast, beyond = config.getoption("--fast"), config.getoption("--beyond-fast")
     if not fast and not beyond:
         return
-    chosen = _chosen()
-    if fast and (missing := chosen.missing([item.nodeid for item in items])):
-        names = "\n".join(missing)
-        raise pytest.UsageError(f"tests/gate/fast.json names tests that do not exist; correct it:\n{names}")
-    is_chosen = {item: chosen.name_of(item.nodeid) is not None for item in items}
+    is_chosen = {item: _chosen().name_of(item.nodeid) is not None for item in items}
     config.hook.pytest_deselected(items=[item for item in items if is_chosen[item] != fast])
     items[:] = [item for item in items if is_chosen[item] == fast]
 
@@ -66,6 +60,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @functools.cache
 def _chosen() -> FastSet:
     return FastSet.read()
+
+
+class MissingNames:
+    """Fails a run if the fast set names tests that its files do not have; a worker cannot say so."""
+
+    def __init__(self) -> None:
+        self._missing: list[str] = []
+
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
+        self._missing = _chosen().missing(ids)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._missing = _chosen().missing([item.nodeid for item in session.items])
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._missing and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        for name in self._missing:
+            terminalreporter.write_line(f"tests/gate/fast.json names a test that does not exist; correct it: {name}")
 
 
 class Deadline:

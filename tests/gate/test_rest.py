@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.gate.rest import Journal, Run, base_of_landing, order, report
+from tests.gate.rest import ROOT, Journal, Run, base_of_landing, order, report
 
 SECONDS = {f"tests/test_{name}.py": 10.0 for name in "abcdefgh"}
 HOUR = 3600
@@ -104,6 +105,26 @@ NEVER = 1e12
 def tests(tmp_path: Path) -> list[str]:
     (tmp_path / "test_some.py").write_text(TESTS)
     return ["-q", "-p", "tests.gate.plugin", "-p", "no:cacheprovider", str(tmp_path / "test_some.py")]
+
+
+WITH_A_SET = """
+import pathlib, pytest, sys
+from tests.gate import plugin
+from tests.gate.selection import FastSet
+
+plugin.ROOT = pathlib.Path(sys.argv[1])
+plugin._chosen = lambda: FastSet({}, {}, {"test_some.py": ("test_first", "test_gone")})
+sys.exit(pytest.main(["--fast", f"--rootdir={sys.argv[1]}", *sys.argv[2:]]))
+"""
+
+
+def test_a_fast_set_with_a_test_that_does_not_exist_fails_the_run_and_names_it(
+    tests: list[str], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", WITH_A_SET, str(tmp_path), *tests]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, "correct it: test_some.py::test_gone" in ended.stdout) == (1, True), ended.stdout
+    assert "1 passed" in ended.stdout
 
 
 class TestRun:
