@@ -1,4 +1,4 @@
-"""Measures the cost of the checks of paths and rules: `python -m benchmarks.checks [--quick]`.
+"""Measures the cost of the checks of paths, rules and pages: `python -m benchmarks.checks [--quick]`.
 
 Both contestants are dbt-silt, which take turns in one process; the baseline omits the checks. The check of a file
 includes its location, links, size and modification time, because one call to the system returns all of them. The
@@ -36,6 +36,8 @@ from benchmarks.report import statements_table
 from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine.commands.writing import rules
 from dbt.adapters.silt.engine.kernel.files.file_guard import FileGuard
+from dbt.adapters.silt.engine.kernel.files.page_bounds import PageBounds
+from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
@@ -62,6 +64,7 @@ class Checked(Silt):
         with (
             patch.object(FileGuard, "check", watch(FileGuard.check)),
             patch.object(FileGuard, "check_files", watch(FileGuard.check_files)),
+            patch.object(PageBounds, "rows_at_once", watch(PageBounds.rows_at_once)),
             patch.object(rules, "problem", watch(rule_texts.problem)),
         ):
             yield
@@ -77,7 +80,7 @@ class Checked(Silt):
 
 
 class Unchecked(Checked):
-    """dbt-silt without the checks of data file paths and rule texts."""
+    """dbt-silt without the checks of data file paths, pages and rule texts."""
 
     name = "without the checks"
 
@@ -115,7 +118,11 @@ def _watch(took: list[float], check: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def _without_checks() -> Iterator[None]:
     nothing = {"check": lambda *_: None, "check_files": lambda *_: None}
-    with patch.multiple(FileGuard, **nothing), patch.object(rules, "problem", lambda *_: None):
+    with (
+        patch.multiple(FileGuard, **nothing),
+        patch.object(PageBounds, "rows_at_once", lambda *_: BATCH_ROWS),
+        patch.object(rules, "problem", lambda *_: None),
+    ):
         yield
 
 

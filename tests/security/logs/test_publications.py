@@ -13,7 +13,11 @@ from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CorruptLogError,
+    UnsupportedFeatureError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Part
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK
@@ -185,3 +189,22 @@ def test_a_table_whose_name_has_a_dot_changes_in_a_run(store: Store) -> None:
     assert branch.outdated() == {}
     again.publish(run, branch)
     assert opened(store, 2).table(name).snapshot().version == 1
+
+
+def test_a_table_of_a_schema_with_a_dot_is_refused_in_a_run_which_could_confuse_it_with_another(store: Store) -> None:
+    catalog, name = opened(store), RelationName("silt", "main.a", "b")
+    catalog.create_schema("silt", "main.a")
+    log = catalog.new_table(name)
+    test_branches.commit(log, None, test_branches.CREATE, test_branches.ReadSet(), test_branches.CommitSettings())
+    catalog.publish_table(name, log)
+    assert str(name) == str(RelationName("silt", "main", "a.b"))
+    runs = catalog.run_branches("silt")
+    run, branch = runs.open(RUN)
+    inside = catalog.on_branch("silt", branch)
+    for refused in (inside.table, inside.new_table, inside.drop_table):
+        with pytest.raises(UnsupportedStatementError, match=r"silt\.main\.a\.b: .* contains a dot .* in a transaction"):
+            refused(name)
+    assert name in {entry.name for entry in inside.all_relations("silt")}
+    append(inside, NAMES[0], "x.parquet")
+    runs.publish(run, branch)
+    assert opened(store, 1).table(name).snapshot().version == 0

@@ -146,5 +146,5 @@ class TestAMetastore:
         text = "create table a as select 1 as id; create table b as select 1 as id"
         done = self.run(project, {**hive, **nowhere}, text)
         assert "a@v0: 1 inserted" in done.stdout and "b@v0: 1 inserted" in done.stdout
-        assert done.stderr.count("metastore is not; the same is true of the other tables of this session") == 1
+        assert done.stderr.count("metastore is not updated; the same is true of the other tables") == 1
         assert "[SILT_REGISTRATION]" in done.stderr

@@ -127,6 +127,7 @@ class BranchDatabase:
 
     def table(self, name: RelationName) -> DeltaLog:
         self._require(name.schema)
+        _check_schema(name)
         change = self._branch.change_of(name)
         if change is None:
             return self._branch.log(self._main.table(name))
@@ -142,6 +143,7 @@ class BranchDatabase:
     def new_table(self, name: RelationName, replace_view: bool) -> DeltaLog:
         """Creates the log of a table on the branch; its folder has no log of its own before the publication."""
         present = self._present(name)
+        _check_schema(name)
         _check_free(name, present.after, replace_view)
         if present.before is not None and present.before.kind is Kind.TABLE:
             raise _refused("a table that was dropped cannot be created again by this program", str(name))
@@ -288,6 +290,12 @@ class BranchDatabase:
         if change.after is None or change.after.kind is not kind:
             raise name_errors.nothing(name, kind.value)
         return self.published.document(change.after)
+
+
+def _check_schema(name: RelationName) -> None:
+    """Checks that the full name, by which a branch and its commits name the table, is no other table's full name."""
+    if "." in name.schema:
+        raise _refused("a table of a schema whose name contains a dot cannot be read or changed", str(name))
 
 
 def _check_free(name: RelationName, present: Meaning | None, replace_view: bool) -> None:
