@@ -60,6 +60,16 @@ def test_lists_go_on_beside_a_file_or_folder_that_this_user_may_not_read(what: s
     assert "silt.main.good" in done.stdout and "main.good" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_lists_go_on_beside_a_folder_whose_marker_is_a_link(tmp_path: Path) -> None:
+    scene = fuzz_runs.scene(tmp_path)
+    (scene.house / "other").mkdir()
+    (scene.house / "other" / "_schema.json").symlink_to(scene.canary / "id_rsa")
+    for command in (("check",), ("runs",), ("show", "main.good")):
+        assert attacks.silt(House(scene.house), *command).code == 0, command
+    assert fuzz.catalog_of(scene.house).schemas("silt") == ["main", "old"]
+    assert not scene.problems()
+
+
 def test_an_old_branch_that_cannot_be_deleted_stops_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = fuzz_runs.scene(tmp_path)
     (scene.house / "_branches" / "1" / "main").mkdir(parents=True)

@@ -21,7 +21,7 @@ from dbt.adapters.silt.engine.catalog.documents import serialize_schema
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.errors import StorageError, SymbolicLinkError
 from dbt.adapters.silt.engine.kernel.storage.storage_errors import is_denied
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store, joined
 
@@ -49,7 +49,7 @@ def is_listed(store: Store, schema: str) -> bool:
     try:
         return is_schema(store, schema)
     except StorageError as error:
-        if not is_denied(error):
+        if not isinstance(error, SymbolicLinkError) and not is_denied(error):
             raise
         _logger.warning("the folder %s is not listed: %s", schema, error)
         return False
