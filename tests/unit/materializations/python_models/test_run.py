@@ -129,3 +129,15 @@ def test_a_missing_model_file_keeps_the_engines_message_and_the_line_numbers_of_
 def test_an_exit_in_a_model_raises_an_error(tmp_path: Path) -> None:
     found = said(*of_file(tmp_path, "def model():\n    raise SystemExit(0)\n"))
     assert found.startswith("The model ended the process (SystemExit)") and "line 2" in found
+
+
+@pytest.mark.parametrize(
+    ("module", "remedy"),
+    [
+        ("no_such.module", ". Install the package of `no_such` in the environment that runs dbt."),
+        ("snowflake.snowpark", " Python models run on PySpark: import from `pyspark.sql`"),
+    ],
+)
+def test_a_missing_module_is_reported_with_what_to_do(tmp_path: Path, module: str, remedy: str) -> None:
+    found = said(*of_file(tmp_path, f"def model():\n    import {module}\n"))
+    assert found.startswith(f"ModuleNotFoundError: No module named '{module.partition('.')[0]}'{remedy}")

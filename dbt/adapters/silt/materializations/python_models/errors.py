@@ -95,11 +95,14 @@ _ELSEWHERE = {
 
 
 def _hint(message: str) -> str:
-    """Returns the remedy for an unknown method or module of another platform, or an empty string."""
+    """Returns the remedy for an unknown module, or a method of another platform, or an empty string."""
     if not message.startswith(("ModuleNotFoundError", "PySparkAttributeError", "AttributeError")):
         return ""
     found = next((what for name, what in _ELSEWHERE.items() if re.search(rf"[`'\"]{name}\b", message)), None)
-    return "" if found is None else f" Python models run on PySpark: {found}."
+    if found is not None:
+        return f" Python models run on PySpark: {found}."
+    missing = re.match(r"ModuleNotFoundError: No module named '(\w+)", message)
+    return f". Install the package of `{missing[1]}` in the environment that runs dbt." if missing else ""
 
 
 def _message(raised: BaseException) -> str:
