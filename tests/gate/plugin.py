@@ -95,11 +95,13 @@ class Deadline:
         self._seconds = expected_seconds([scope_of(item.nodeid) for item in session.items])
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Says that a test has been run, so that pytest does not run it."""
         scope = scope_of(item.nodeid)
         left = self._until - time.time()
         if left <= (0 if scope in self._begun else self._seconds.get(scope, 0)):
+            # The test before it has kept the fixtures of the folders and modules that both are in.
+            item.session._setupstate.teardown_exact(nextitem)
             return True
         self._begun.add(scope)
         return None

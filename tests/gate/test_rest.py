@@ -127,6 +127,25 @@ def test_a_fast_set_with_a_test_that_does_not_exist_fails_the_run_and_names_it(
     assert "1 passed" in ended.stdout
 
 
+WITH_A_LONG_TEST = """
+import pytest, sys, time
+from tests.gate import plugin
+
+plugin.expected_seconds = lambda scopes: {scope: 1e6 * ("long" in scope) for scope in scopes}
+sys.exit(pytest.main([f"--until={time.time() + 3600}", f"--rootdir={sys.argv[1]}", *sys.argv[2:]]))
+"""
+
+
+def test_a_test_that_runs_after_a_test_without_time_is_set_up(tmp_path: Path) -> None:
+    for file in ("a/test_a.py", "a/test_long.py", "b/test_b.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("def test_it(): pass\n")
+    options = ("-q", "-p", "tests.gate.plugin", "-p", "no:cacheprovider", str(tmp_path))
+    command = [sys.executable, "-c", WITH_A_LONG_TEST, str(tmp_path), *options]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, "2 passed" in ended.stdout) == (0, True), ended.stdout
+
+
 class TestRun:
     def test_a_run_that_ends_in_time_leaves_nothing_out_and_fails_if_a_test_fails(
         self, tests: list[str], tmp_path: Path

@@ -286,12 +286,14 @@ def test_a_change_that_the_collation_ignores_is_a_change_of_the_row(people: Hous
     people.sql("insert into c select id, name, array(name) from t")
     people.sql("create table totals changed keys (id) as select id, max(name) as name, max(a) as a from c group by id")
     version = people.log("c").snapshot().version
+    has_ids = "enableRowTracking" in properties  # each row that replaces a row has another id, so it is another row
+    others = {(0, "ANN"), (1, "BOB")} if has_ids else set()
     for change, expected in (
         ("update c set name = upper(name) where id < 2", {(0, "Ann"), (0, "ANN"), (1, "bob"), (1, "BOB")}),
         ("update c set a = array('CARL', 'x') where id = 2", {(2, "CARL")}),
         ("update c set a = array('carl', 'X') where id = 2", {(2, "CARL")}),
-        ("insert overwrite c select id, if(id = 2, 'Carl', name), a from c", {(2, "CARL"), (2, "Carl")}),
-        ("insert overwrite c select * from c", set()),
+        ("insert overwrite c select id, if(id = 2, 'Carl', name), a from c", {(2, "CARL"), (2, "Carl")} | others),
+        ("insert overwrite c select * from c", {(2, "Carl"), *others} if has_ids else set()),
     ):
         people.sql(change)
         found = people.fetched(f"select id, name, a from silt_changes('main.c', after => {version})")
