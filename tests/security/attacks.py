@@ -1,16 +1,18 @@
-"""Shared by the attacks: a warehouse with another user's tables, its commands without Spark, and a time limit."""
+"""Shared by the attacks: a warehouse with another user's tables, its commands without Spark, a time limit, and seeds."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
+import logging
 import signal
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 from dbt.adapters.silt.cli.main import main
 from tests.unit.cli.house import House, rows
@@ -117,3 +119,44 @@ def changed(house: House, version: int, kind: str, **fields: Any) -> None:
 def nested(depth: int = 100_000) -> str:
     """Returns JSON with so many levels of nesting."""
     return "[" * depth + "]" * depth
+
+
+Attack: TypeAlias = Callable[[int], int]
+"""Tries a seed; returns the number of mutations, and raises AssertionError if they show a problem."""
+
+
+def problems(attack: Attack, seeds: Iterable[int]) -> Iterator[str]:
+    """Yields the problems that seeds show."""
+    return (problem for _, problem in _tried(attack, seeds) if problem is not None)
+
+
+def tell(attack: Attack, seeds: Iterable[int]) -> int:
+    """Prints each seed before it is tried, because it may end the process, the problems and the counts.
+
+    Returns:
+        1 if there are any problems.
+    """
+    logging.disable()
+    counts: Counter[str] = Counter()
+    for mutations, problem in _tried(attack, _shown(seeds)):
+        counts["seeds"] += 1
+        counts["mutations"] += mutations
+        if problem is not None:
+            counts["problems"] += 1
+            print(f"\n{json.dumps(problem)}", flush=True)
+    print(f"\n{dict(counts)}")
+    return int(counts["problems"] > 0)
+
+
+def _shown(seeds: Iterable[int]) -> Iterator[int]:
+    for seed in seeds:
+        print(f"\r{seed}", end="", flush=True)
+        yield seed
+
+
+def _tried(attack: Attack, seeds: Iterable[int]) -> Iterator[tuple[int, str | None]]:
+    for seed in seeds:
+        try:
+            yield attack(seed), None
+        except AssertionError as error:
+            yield 0, str(error)

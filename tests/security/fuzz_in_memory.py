@@ -6,26 +6,22 @@ python -m tests.security.fuzz_in_memory FIRST SEEDS [EVERY]    tries seeds, prin
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import random
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
-from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from tests.corpus.mutations import Files
 from tests.security import attacks, fuzz_runs
-from tests.security.fuzz import Scene
+from tests.security.fuzz import Scene, refused
 
 SECONDS: Final = 5
 """More seconds of processor time than any door needs in memory."""
@@ -36,7 +32,7 @@ _OUTSIDE: Final = "/home/somebody/id_rsa"
 
 @dataclass(frozen=True)
 class Copies:
-    """A warehouse in memory, of which each door gets a copy."""
+    """A warehouse in memory. Each door gets a copy of it."""
 
     original: MemoryStore
     files: Files
@@ -95,53 +91,35 @@ def attack(copies: Copies, seed: int) -> int:
         store = copies.copy(damaged)
         try:
             with attacks.limited(SECONDS):
-                _open(door, store)
+                refused([partial(door, partial(Catalog, {"silt": store}))])
                 copies.check_good(store)
         except Exception as error:
             raise AssertionError(f"seed {seed}: {'; '.join(told)}: {door.__name__}: {error!r}"[:3000]) from error
     return len(told)
 
 
-def _open(door: Callable[[fuzz_runs.Open], None], store: MemoryStore) -> None:
-    try:
-        door(lambda: Catalog({"silt": store}))
-    except SiltError as error:
-        assert error.code and error.code != "SILT_INTERNAL", repr(error)
-
-
-def problems(root: Path, seeds: Iterable[int], every: int) -> Iterator[tuple[int, str | None]]:
-    """Yields for each seed the number of its mutations, and the problem that it shows, if any.
+def attacker(root: Path, every: int) -> attacks.Attack:
+    """Returns the attack on the warehouse that it creates.
 
     Args:
         every: every so many seeds, the same seed also damages the folder that the commands of `silt` read.
     """
     scene = fuzz_runs.scene(root)
     copies = Copies.of(scene)
-    for seed in seeds:
-        try:
-            yield attack(copies, seed), None
-            if seed % every == 0:
-                fuzz_runs.attack(scene, seed)
-        except AssertionError as error:
-            yield 0, str(error)
+
+    def tried(seed: int) -> int:
+        mutations = attack(copies, seed)
+        if seed % every == 0:
+            fuzz_runs.attack(scene, seed)
+        return mutations
+
+    return tried
 
 
 def main(first: str, seeds: str, every: str = "40") -> int:
     """Tries seeds, and prints the problems and the counts; returns 1 if there are any problems."""
-    logging.disable()
-    counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        tried = range(int(first), int(first) + int(seeds))
-        for mutations, problem in problems(Path(folder), tried, int(every)):
-            counts["seeds"] += 1
-            counts["mutations"] += mutations
-            if problem is not None:
-                counts["problems"] += 1
-                print(json.dumps(problem), flush=True)
-            if counts["seeds"] % 1_000 == 0:
-                print(dict(counts), flush=True)
-    print(dict(counts))
-    return int(counts["problems"] > 0)
+        return attacks.tell(attacker(Path(folder), int(every)), range(int(first), int(first) + int(seeds)))
 
 
 if __name__ == "__main__":

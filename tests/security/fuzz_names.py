@@ -10,7 +10,6 @@ import io
 import json
 import random
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -167,16 +166,7 @@ def attack(seed: int) -> int:
 
 def main(first: str, seeds: str) -> int:
     """Tries seeds, and prints the problems and the counts; returns 1 if there are any problems."""
-    counts: Counter[str] = Counter()
-    for seed in range(int(first), int(first) + int(seeds)):
-        counts["seeds"] += 1
-        try:
-            counts["texts"] += attack(seed)
-        except AssertionError as error:
-            counts["problems"] += 1
-            print(json.dumps(str(error)), flush=True)
-    print(dict(counts))
-    return int(counts["problems"] > 0)
+    return attacks.tell(attack, range(int(first), int(first) + int(seeds)))
 
 
 if __name__ == "__main__":

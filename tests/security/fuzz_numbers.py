@@ -7,13 +7,10 @@ python -m tests.security.fuzz_numbers FIRST SEEDS [EVERY]    tries seeds, prints
 from __future__ import annotations
 
 import json
-import logging
 import os
 import random
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
@@ -141,43 +138,29 @@ def in_folder(store: MemoryStore, folder: Path) -> House:
     return House(folder)
 
 
-def problems(root: Path, seeds: Iterable[int], every: int, counts: Counter[str]) -> Iterator[tuple[int, str | None]]:
-    """Yields each seed before it is tried, without a problem, and again with its problem if it shows any.
+def attacker(root: Path, every: int) -> attacks.Attack:
+    """Returns the attack on the logs that it creates.
 
     Args:
         every: every so many seeds, the same seed also damages a folder.
-        counts: the numbers of mutations.
     """
     all_logs = [Logs(kind) for kind in KINDS]
     houses = [in_folder(logs.original, root / logs.kind.name) for logs in all_logs]
-    for seed in seeds:
-        yield seed, None
-        try:
-            counts["mutations"] += attack(all_logs[seed % len(KINDS)], seed)
-            if seed % every == 0:
-                chosen = seed // every % len(KINDS)
-                attack_folder(all_logs[chosen], houses[chosen], seed)
-                counts["mutations in folders"] += 1
-        except AssertionError as error:
-            yield seed, str(error)
+
+    def tried(seed: int) -> int:
+        mutations = attack(all_logs[seed % len(KINDS)], seed)
+        if seed % every == 0:
+            chosen = seed // every % len(KINDS)
+            attack_folder(all_logs[chosen], houses[chosen], seed)
+        return mutations
+
+    return tried
 
 
 def main(first: str, seeds: str, every: str = "100") -> int:
-    """Tries seeds, and prints the problems and the counts; the last line names the seed that ended the process.
-
-    Returns:
-        1 if there are any problems.
-    """
-    logging.disable()
-    counts: Counter[str] = Counter()
+    """Tries seeds, and prints the problems and the counts; returns 1 if there are any problems."""
     with tempfile.TemporaryDirectory() as folder:
-        for seed, problem in problems(Path(folder), range(int(first), int(first) + int(seeds)), int(every), counts):
-            print(f"\r{seed}", end="", flush=True)
-            if problem is not None:
-                counts["problems"] += 1
-                print(f"\n{json.dumps(problem)}", flush=True)
-    print(f"\n{dict(counts)}")
-    return int(counts["problems"] > 0)
+        return attacks.tell(attacker(Path(folder), int(every)), range(int(first), int(first) + int(seeds)))
 
 
 if __name__ == "__main__":

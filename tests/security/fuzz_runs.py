@@ -1,18 +1,13 @@
 """Randomly damaged documents of publications, branches, runs, names, statements and tests, and all that reads them.
 
-python -m tests.security.fuzz_runs FIRST MINUTES    tries seeds from the first on, and prints the problems
+`tests.security.fuzz_in_memory` tries their seeds.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
-import json
 import random
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -78,7 +73,7 @@ _OTHER_IDS: Final = ("0", "1", "9999999999999999999999", "-1", "id", "../x")
 
 
 Open: TypeAlias = Callable[[], Catalog]
-"""Opens the warehouse anew, as another process does."""
+"""Opens the warehouse as another process does."""
 
 
 class _Killed(BaseException):
@@ -337,34 +332,3 @@ def _open(door: Callable[[Path], None], house: Path) -> None:
         door(house)
     except SiltError as error:
         assert error.code and error.code != "SILT_INTERNAL", repr(error)
-
-
-def problems(root: Path, seeds: Iterable[int]) -> Iterator[str | None]:
-    """Yields for each seed the problem that it shows, if any."""
-    found = scene(root)
-    for seed in seeds:
-        try:
-            attack(found, seed)
-            yield None
-        except AssertionError as error:
-            yield str(error)
-
-
-def main(first: str, minutes: str) -> int:
-    """Tries seeds for so many minutes, and prints the problems; returns 1 if there are any."""
-    end = time.monotonic() + 60 * float(minutes)
-    found: list[str | None] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for problem in problems(Path(folder), itertools.takewhile(lambda _: time.monotonic() < end, _from(first))):
-            found.append(problem)
-            print(json.dumps(problem) if problem else ".", end="\n" if problem else "", flush=True)
-    print(f"\n{len(found)} seeds, {len(list(filter(None, found)))} problems")
-    return int(any(found))
-
-
-def _from(first: str) -> Iterable[int]:
-    return itertools.count(int(first))
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

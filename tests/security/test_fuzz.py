@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.security import fuzz, fuzz_in_memory, fuzz_names, fuzz_numbers, fuzz_runs
+from tests.security.attacks import problems
 
 ROUNDS, DOORS = 20, 3
 ATTACKS = int(os.environ.get("SILT_ATTACKS", "4000"))
@@ -37,13 +37,11 @@ def test_a_few_damaged_documents_of_a_bucket_are_read_or_refused_safely() -> Non
 
 
 def test_a_few_damaged_documents_of_runs_are_read_or_refused_safely(tmp_path: Path) -> None:
-    found = fuzz_in_memory.problems(tmp_path, range(SAMPLE_OF_RUNS), every=8)
-    assert not [problem for _, problem in found if problem]
+    assert not list(problems(fuzz_in_memory.attacker(tmp_path, every=8), range(SAMPLE_OF_RUNS)))
 
 
 def test_a_few_numbers_in_a_log_are_read_or_refused_safely(tmp_path: Path) -> None:
-    found = fuzz_numbers.problems(tmp_path, range(SAMPLE), every=20, counts=Counter())
-    assert not [problem for _, problem in found if problem]
+    assert not list(problems(fuzz_numbers.attacker(tmp_path, every=20), range(SAMPLE)))
 
 
 @pytest.mark.parametrize("place", fuzz_names.PLACES, ids=lambda place: place.__name__)
@@ -58,10 +56,9 @@ def test_names_of_any_text_stay_as_they_are_wherever_they_are_rendered(
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_many_damaged_documents_of_runs_are_read_or_refused_safely(number: int, tmp_path: Path) -> None:
     seeds = range(FIRST + number * RUNS // ROUNDS, FIRST + (number + 1) * RUNS // ROUNDS)
-    found = fuzz_in_memory.problems(tmp_path / "documents", seeds, every=40)
-    assert not [problem for _, problem in found if problem]
-    in_logs = fuzz_numbers.problems(tmp_path / "numbers", seeds[:: len(fuzz_numbers.KINDS) + 1], 40, Counter())
-    assert not [problem for _, problem in in_logs if problem]
+    assert not list(problems(fuzz_in_memory.attacker(tmp_path / "documents", every=40), seeds))
+    in_logs = fuzz_numbers.attacker(tmp_path / "numbers", every=40)
+    assert not list(problems(in_logs, seeds[:: len(fuzz_numbers.KINDS) + 1]))
     for seed in seeds[::4]:
         fuzz_names.attack(seed)
 

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
-from tests.cloud.servers import ObjectServer
+from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.files import write_files
 from tests.functional.pairs.kinds import WITHOUT_UNIT_TESTS, build
 from tests.functional.runs.test_publishing import shown, silt
@@ -160,14 +158,6 @@ class TestCollatedColumnsOfEveryKind:
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
         return {"names.sql": "{% macro generate_alias_name(custom_alias_name, node) %}t_{{ node.name }}{% endmacro %}"}
-
-    @pytest.fixture(scope="class")
-    def program(
-        self, spark: SparkSession, place: dict[str, Any], cloud: ObjectServer | None, project: Any, landing: Path
-    ) -> Warehouse:
-        settings = WarehouseSettings(file_locations={f"{landing}/*.csv"})
-        storage = {} if cloud is None else {"storage": cloud.settings}
-        return Warehouse(spark.newSession(), place["warehouse"], settings=settings, **storage)
 
     @pytest.fixture(scope="class")
     def seen(self, project: Any, program: Warehouse) -> Seen:

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
-from tests.cloud.servers import ObjectServer
+from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.functional.pairs.kinds import (
     PARTS,
     TESTED,
@@ -105,15 +103,6 @@ class Living(Kinds):
             "small.sql": "select * from {{ ref('log') }} where v > {{ var('most', 1000) }}",
             "enough.sql": "select 1 from (select count(*) as n from {{ ref('cut') }}) where n < {{ var('least', 0) }}",
         }
-
-    @pytest.fixture(scope="class")
-    def program(
-        self, spark: SparkSession, place: dict[str, Any], cloud: ObjectServer | None, project: Any, landing: Path
-    ) -> Warehouse:
-        """The warehouse in a session of its own, which may read the files of the project's source."""
-        settings = WarehouseSettings(file_locations={f"{landing}/*.csv"})
-        storage = {} if cloud is None else {"storage": cloud.settings}
-        return Warehouse(spark.newSession(), place["warehouse"], settings=settings, **storage)
 
     @pytest.fixture(scope="class")
     def life(self, project: Any, program: Warehouse, landing: Path) -> Life:

@@ -65,7 +65,6 @@ class Catalog:
         self._databases: dict[str, Database] = {
             name: _database(name, register, self._tables) for name, register in self._registers.items()
         }
-        self._branched: dict[str, BranchDatabase] = {}
         for name, database in self._databases.items():
             self._registers[name].names = database.published
 
@@ -75,10 +74,7 @@ class Catalog:
         Later reads return names that are at least as new.
         """
         same = copy(self)
-        same._branched = {name: each.for_statement() for name, each in self._branched.items()}
-        same._databases = {
-            name: same._branched.get(name) or each.for_statement() for name, each in self._databases.items()
-        }
+        same._databases = {name: each.for_statement() for name, each in self._databases.items()}
         return same
 
     def new_branch(self, database: str) -> Branch:
@@ -114,9 +110,7 @@ class Catalog:
     def on_branch(self, database: str, branch: Branch) -> Catalog:
         """Returns the same catalog with the tables and names of a database on a branch."""
         same, name = copy(self), check_identifier(database, "database")
-        branched = BranchDatabase(name, self._database(name), branch)
-        same._databases = {**self._databases, name: branched}
-        same._branched = {**self._branched, name: branched}
+        same._databases = {**self._databases, name: BranchDatabase(name, self._database(name), branch)}
         return same
 
     def databases(self) -> list[str]:
@@ -271,7 +265,7 @@ class Catalog:
     def branch_table_of(self, path: str) -> RelationName | None:
         """Returns the name of the table whose folder is or contains a path, if this catalog shows it on a branch."""
         plain = path.removeprefix("file://").removeprefix("file:").rstrip("/")
-        for database in self._branched.values():
+        for database in filter(None, map(self._branched, self._databases)):
             names = (database.table_of_file(f"{each}/") for each in (plain, os.path.realpath(plain)))
             name = next((each for each in names if each is not None), None)
             entry = None if name is None else database.find(name)
@@ -313,12 +307,12 @@ class Catalog:
 
     def dropped_table(self, name: RelationName) -> DeltaLog | None:
         """Returns the table that the branch of this catalog has dropped, if any; see `BranchDatabase.dropped_table`."""
-        branched = self._branched.get(name.database)
+        branched = self._branched(name.database)
         return None if branched is None else branched.dropped_table(name)
 
     def note_lookup(self, name: RelationName, is_function: bool = False) -> None:
         """Notes on the branch of this catalog, if any, that a statement did nothing because the name exists."""
-        branched = self._branched.get(name.database)
+        branched = self._branched(name.database)
         if branched is not None:
             branched.note_lookup(name, is_function)
 
@@ -425,6 +419,11 @@ class Catalog:
 
     def _has(self, database: str) -> bool:
         return check_identifier(database, "database") in self._databases
+
+    def _branched(self, database: str) -> BranchDatabase | None:
+        """Returns the database if this catalog shows it on a branch."""
+        found = self._databases.get(database)
+        return found if isinstance(found, BranchDatabase) else None
 
     def _database(self, database: str) -> Database:
         found = self._databases.get(check_identifier(database, "database"))

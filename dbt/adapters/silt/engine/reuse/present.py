@@ -119,7 +119,7 @@ def names_published_versions(catalog: Catalog, facts: BuildFacts) -> bool:
 
 def _is_of_branch(log: DeltaLog | None, version: int) -> bool:
     """Returns whether the branch that the log shows has a version of this number of its own."""
-    branch = None if log is None else branch_of(log)
+    branch = branch_of(log)
     return branch is not None and version > branch.base_version
 
 

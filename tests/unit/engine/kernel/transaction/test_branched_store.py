@@ -12,7 +12,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
-from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchedStore
+from dbt.adapters.silt.engine.kernel.transaction.branched_store import BranchedStore
 from tests.memory_object_store import MemoryObjectStore
 
 BASE: Final = 1

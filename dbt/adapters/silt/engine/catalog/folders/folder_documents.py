@@ -19,12 +19,7 @@ from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.documents import FUNCTION_SUFFIX, VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
-from dbt.adapters.silt.engine.kernel.errors import (
-    CorruptLogError,
-    StorageError,
-    TableDamagedError,
-    UnsupportedFeatureError,
-)
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
@@ -95,15 +90,8 @@ class FolderDocuments:
         changing = set(_stems(files, _next_ending(suffix)))
         plain = [stem for stem in _stems(files, suffix) if stem not in changing]
         changed = [RelationName(database, schema, stem) for stem in changing]
-        listed = [name for name in changed if self._is_listed(name, suffix)]
+        listed = [name for name in changed if layout.exists_or_is_unreadable(partial(self.has, name, suffix))]
         return [*(RelationName(database, schema, stem) for stem in plain), *listed]
-
-    def _is_listed(self, name: RelationName, suffix: str) -> bool:
-        """Returns whether a name is listed; if its change cannot be read, the use of the name raises the reason."""
-        try:
-            return self.has(name, suffix)
-        except (TableDamagedError, UnsupportedFeatureError, StorageError):
-            return True
 
     def next(self, name: RelationName, suffix: str) -> NextMeaning | None:
         """Returns the change of a name by a publication that has begun, if any.

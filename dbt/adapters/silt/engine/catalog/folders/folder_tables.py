@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog import name_errors
@@ -75,14 +76,7 @@ class FolderTables:
         except ObjectMissing as error:
             raise name_errors.no_schema(f"{database}.{schema}") from error
         found = (RelationName(database, schema, folder) for folder in folders if is_identifier(folder))
-        return [name for name in found if self._is_listed(store, name)]
-
-    def _is_listed(self, store: Store, name: RelationName) -> bool:
-        """Returns whether the table exists, or that cannot be read: then a read of the table raises the reason."""
-        try:
-            return self.has(store, name)
-        except (errors.StorageError, errors.TableDamagedError, errors.UnsupportedFeatureError):
-            return True
+        return [name for name in found if layout.exists_or_is_unreadable(partial(self.has, store, name))]
 
     def end(self, store: Store, name: RelationName) -> None:
         """Ends a table; see `end_log`.

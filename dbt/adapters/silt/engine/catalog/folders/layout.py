@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from dbt.adapters.silt.engine.catalog import name_errors
@@ -21,7 +21,12 @@ from dbt.adapters.silt.engine.catalog.documents import serialize_schema
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.errors import StorageError, SymbolicLinkError
+from dbt.adapters.silt.engine.kernel.errors import (
+    StorageError,
+    SymbolicLinkError,
+    TableDamagedError,
+    UnsupportedFeatureError,
+)
 from dbt.adapters.silt.engine.kernel.storage.storage_errors import is_denied
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, PutResult, Store, joined
 
@@ -53,6 +58,14 @@ def is_listed(store: Store, schema: str) -> bool:
             raise
         _logger.warning("the folder %s is not listed: %s", schema, error)
         return False
+
+
+def exists_or_is_unreadable(exists: Callable[[], bool]) -> bool:
+    """Returns whether a name is listed: if its meaning cannot be read, the use of the name raises the reason."""
+    try:
+        return exists()
+    except (TableDamagedError, UnsupportedFeatureError, StorageError):
+        return True
 
 
 def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:

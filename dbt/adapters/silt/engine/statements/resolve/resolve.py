@@ -193,7 +193,7 @@ class Resolver:
         inside = () if view is None else (str(view),)
         if view is not None:
             name_files(texts[0].sql)
-        expander = Expander(self.namespace, self.allowed, self.most_texts)
+        expander = self._expander()
         expanded = [self._expanded(expander, text, inside) for text in texts]
         logs = [log for node in expanded for log in node.latest_logs()]
         cut = consistent_cut([*logs, *([] if target is None else [target])])
@@ -240,7 +240,7 @@ class Resolver:
 
     def expanded(self, sql: str) -> ExpandedQuery:
         """Returns a query with the tables, views and functions that it names, not pinned; raises as `resolve`."""
-        return self._expanded(Expander(self.namespace, self.allowed, self.most_texts), SqlFragment(sql), ())
+        return self._expanded(self._expander(), SqlFragment(sql), ())
 
     def check(self, function: Function) -> None:
         """Checks that Spark can call the function as it would be stored; nothing is computed.
@@ -251,9 +251,12 @@ class Resolver:
         """
         if function.python is None:
             name_files(function.body)
-        called = Expander(self.namespace, self.allowed, self.most_texts).function(function, self.namespace, ())
+        called = self._expander().function(function, self.namespace, ())
         cut = consistent_cut([*called.query.latest_logs()])
         self._renderer(cut, []).function(called)
+
+    def _expander(self) -> Expander:
+        return Expander(self.namespace, self.allowed, self.most_texts)
 
     def _expanded(self, expander: Expander, text: SqlFragment, inside: tuple[str, ...]) -> ExpandedQuery:
         """Returns the expanded text; a missing name may be a keyword that a syntax error before it has displaced."""

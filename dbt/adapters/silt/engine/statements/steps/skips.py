@@ -154,5 +154,4 @@ def reused(context: Context, statement: ast.Statement) -> Outcome | None:
 def _note_reads(context: Context, log: DeltaLog) -> None:
     last = None if branch_of(log) is None else last_build(log, _OWNER)
     for name in (log.name, *last.facts.tables) if last is not None else ():
-        if (read := log_of(context.catalog, name)) is not None:
-            note_reads(read, ReadSet(whole_table=True))
+        note_reads(log_of(context.catalog, name), ReadSet(whole_table=True))
