@@ -30,8 +30,8 @@ from tests.mutants.__main__ import CORE, chosen, paths
 from tests.mutants.functions import ROOT
 
 IDLE: Final = 0.84
-"""The seconds of an idle machine for each recorded second: the whole gate took 2,866 s with two workers, of which 150 s
-were `make check`, and its recorded durations are 6,479 s.
+"""The seconds of an idle machine for each recorded second: with two workers, the whole gate took 2,866 s, including
+150 s for `make check`. Its recorded durations are 6,479 s.
 """
 _WHOLE: Final = "tests/functional/"
 """Tests of these files are chosen by class, because a class is a dbt project."""
@@ -57,7 +57,7 @@ class Candidate:
 
 
 def minimums() -> dict[str, tuple[str, ...]]:
-    """Returns what the set must contain: for each name the facts, of which the first that a test has is taken."""
+    """Returns the minimums of the set: for each name, facts in the order of preference."""
     macros = "\n".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "macros").rglob("*.sql")))
     kinds = sorted(set(re.findall(r"{%-? materialization (\w+), adapter='silt'", macros)))
     routes = sorted(kind.__name__ for kind in route._ROUTES)

@@ -1,4 +1,4 @@
-"""What the gate runs beyond the fast set: the change first, then all files in turn, and nothing after the end."""
+"""The gate runs further tests: those of the change first, then all files in turn, and nothing after the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the attacks: a warehouse with another user's tables, its commands without Spark, a time limit, and seeds."""
+"""Shared by the attacks: a warehouse with another user's tables, its commands without Spark, a time limit, seeds."""
 
 from __future__ import annotations
 

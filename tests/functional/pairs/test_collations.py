@@ -86,7 +86,7 @@ def expected(kind: str, day: int) -> list[tuple[int, str]]:
 
 
 class Seen:
-    """What was seen after each step: the rows of each node, the types of their column, and the messages of nodes."""
+    """Observations after each step: the rows of each node, the types of their column, and the messages of nodes."""
 
     def __init__(self, project: Any, program: Warehouse) -> None:
         self.project, self.program = project, program

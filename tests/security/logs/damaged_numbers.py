@@ -160,7 +160,7 @@ def append(log: DeltaLog, add: AddFile) -> None:
 
 @dataclass(frozen=True)
 class Logs:
-    """A table's log in memory, of which each seed gets a damaged copy."""
+    """A table's log in memory. Each seed gets a damaged copy of it."""
 
     kind: Kind
 

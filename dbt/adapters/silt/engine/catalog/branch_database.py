@@ -293,7 +293,7 @@ class BranchDatabase:
 
 
 def _check_schema(name: RelationName) -> None:
-    """Checks that the full name, by which a branch and its commits name the table, is no other table's full name."""
+    """Checks that no other table can have the same full name. A branch and its commits use that name for the table."""
     if "." in name.schema:
         raise _refused("a table of a schema whose name contains a dot cannot be read or changed", str(name))
 

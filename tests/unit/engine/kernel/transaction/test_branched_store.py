@@ -169,7 +169,7 @@ OF_THE_TABLE: Final = {
     *("root", "has_folders", "is_local", "is_never_reused", "service", "allowed", "elsewhere", "files_at_once"),
     *("make_folder", "folder_modified_ms", "check_writable", "child"),
 }
-"""What a branch leaves to the table's store, because it names no file of the log."""
+"""Operations that a branch leaves to the table's store, because they name no file of the log."""
 
 
 def test_each_operation_of_a_store_is_tried_on_a_branch() -> None:

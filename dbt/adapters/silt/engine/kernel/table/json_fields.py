@@ -119,7 +119,7 @@ def check_format(body: Any, where: str) -> None:
         where: the document, for messages.
 
     Raises:
-        ValueError: if its format is no number of a format.
+        ValueError: if its format is not a positive integer.
         UnsupportedFeatureError: if a later version of this package has written it.
     """
     written = body.get("format", FORMAT) if isinstance(body, dict) else FORMAT
