@@ -6,11 +6,15 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.command_server.remote_command import NUMBER_LENGTH
+from dbt.adapters.silt.command_server.request import START
 from tests.unit.command_server.conftest import House, ended, is_alive, wait_until
 
 SHOW = """
@@ -147,6 +151,33 @@ def test_killing_a_client_kills_its_command(shared: House) -> None:
 
 def _state(process: int) -> str:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+ENDS_AS_ITS_COMMAND = """
+import os, socket, sys
+from dbt.adapters.silt.command_server.remote_command import RemoteCommand
+os._exit(RemoteCommand(socket.socket(fileno=int(sys.argv[1]))).end())
+"""
+
+
+def test_a_signal_waits_for_the_process_id_of_the_command() -> None:
+    server, connection = socket.socketpair()
+    client = subprocess.Popen(
+        [sys.executable, "-c", ENDS_AS_ITS_COMMAND, str(connection.fileno())],
+        pass_fds=(connection.fileno(),),
+        preexec_fn=os.setpgrp,
+    )
+    with server, connection, subprocess.Popen(["sleep", "600"], preexec_fn=os.setpgrp) as command:
+        assert server.recv(len(START)) == START
+        client.send_signal(signal.SIGTSTP)
+        server.sendall(command.pid.to_bytes(NUMBER_LENGTH, "big"))
+        wait_until(lambda: _state(command.pid) == "T" and _state(client.pid) == "T")
+        client.send_signal(signal.SIGCONT)
+        wait_until(lambda: _state(command.pid) == "S")
+        client.send_signal(signal.SIGTERM)
+        command.wait()
+        server.sendall(signal.SIGTERM.to_bytes(NUMBER_LENGTH, "big"))
+        assert ended(client) == -signal.SIGTERM
 
 
 def test_ctrl_z_stops_client_and_command_and_fg_continues_them(shared: House) -> None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Final
 
-from dbt.adapters.silt.command_server.request import BrokenOffError, exactly
+from dbt.adapters.silt.command_server.request import START, BrokenOffError, exactly
 
 NUMBER_LENGTH: Final = 4
 """Bytes of a process id and of an exit status."""
@@ -19,14 +19,15 @@ NUMBER_LENGTH: Final = 4
 _TO_GROUP: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
 """The signals that a terminal sends to every process of a command."""
 _TO_COMMAND: Final = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM)
+_PASSED_ON: Final = (*_TO_GROUP, *_TO_COMMAND, signal.SIGTSTP, signal.SIGCONT)
 
 
 class RemoteCommand:
     """The command that a server runs for this process.
 
     Args:
-        connection: the connection to the server, which sends the command's process id and, when the command ends, its
-            status.
+        connection: the connection to the server, which waits for START, then sends the command's process id and, when
+            the command ends, its status.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -34,10 +35,12 @@ class RemoteCommand:
         self._process = 0
 
     def end(self) -> int:
-        """Waits for the end of the command, and returns its exit code; a signal that ended it ends this process too."""
-        self._install()
+        """Starts the command, waits for its end, and returns its exit code.
+
+        A signal that ended the command ends this process too.
+        """
         try:
-            self._process = int.from_bytes(exactly(self._connection, NUMBER_LENGTH), "big")
+            self._start()
             status = int.from_bytes(exactly(self._connection, NUMBER_LENGTH), "big")
         except (BrokenOffError, ConnectionError):
             return self._lost()
@@ -46,15 +49,25 @@ class RemoteCommand:
             return 128 + os.WTERMSIG(status)
         return os.WEXITSTATUS(status)
 
+    def _start(self) -> None:
+        """Starts the command. A signal that arrives before the command's process id is known waits for it."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+        try:
+            self._install()
+            self._connection.sendall(START)
+            self._process = int.from_bytes(exactly(self._connection, NUMBER_LENGTH), "big")
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
     def _install(self) -> None:
-        for each in (*_TO_GROUP, *_TO_COMMAND, signal.SIGTSTP, signal.SIGCONT):
+        for each in _PASSED_ON:
             # The command ignores the signals that this process has ignored since its start, such as SIGHUP under nohup.
             if signal.getsignal(each) is not signal.SIG_IGN:
                 signal.signal(each, self._pass_on)
 
     def _pass_on(self, number: int, _frame: FrameType | None) -> None:
         if not self._process:
-            # The server ends a command whose client has ended.
+            # The connection was closed before the server started the command.
             _end_by(number)
         elif number == signal.SIGTSTP:
             self._stop()

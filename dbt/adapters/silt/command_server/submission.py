@@ -19,7 +19,6 @@ from dbt.adapters.silt.command_server.request import (
     RUN,
     STALE,
     STANDARD,
-    START,
     Request,
     limits,
     send,
@@ -60,14 +59,13 @@ def run(program: str, arguments: Sequence[str], start: Start = _start) -> str:
 
 
 def _accepted(command: tuple[str, ...], start: Start) -> tuple[socket.socket | None, str]:
-    """Returns the connection to a server that is about to run the command, or None and the reason."""
+    """Returns the connection to a server that waits for START to run the command, or None and the reason."""
     answer = b""
     for _ in range(_ATTEMPTS):
         connection = _send(command, start)
         answer = connection.recv(len(READY))
         if answer == READY:
             connection.settimeout(None)
-            connection.sendall(START)
             return connection, ""
         connection.close()
         if answer != STALE:
