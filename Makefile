@@ -90,14 +90,14 @@ test-kept: $(SHARED) ## run the same tests and a part of dbt's suite on a kept S
 test-projects: $(SHARED) ## build the public projects that are unpacked in the folder PROJECTS, or the project ONLY; list missing projects
 	@$(WITH_JAVA) $(BIN)/python -m tests.projects "$(PROJECTS)" $(if $(ONLY),--only "$(ONLY)")
 
-check: $(STAMP) ## check style, types, imports between layers, the architecture page, decisions and words
+check: $(STAMP) ## check style, types, the size of each room, imports between layers, the architecture page, decisions and words
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ." >&2; exit 1; }
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m pytest --quiet $(CHECKED)
 
 # The tests that `check` runs, so that `test` does not run them again.
-CHECKED = $(addprefix tests/unit/test_,layers.py architecture.py decisions.py words.py)
+CHECKED = $(addprefix tests/unit/test_,budget.py layers.py architecture.py decisions.py words.py)
 
 test-cloud: $(SHARED) ## run the tests on object stores: S3 (versitygw) and Azure (Azurite), installed once with go and npm
 	@export $(WITH_JAVA); $(BIN)/python -m tests.cloud.install; ended=0; \
