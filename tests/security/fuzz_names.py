@@ -16,8 +16,8 @@ from functools import partial
 from typing import Final
 
 from dbt.adapters.silt.cli import history, show
-from dbt.adapters.silt.cli.answers import Answer
-from dbt.adapters.silt.cli.rendering import show as render
+from dbt.adapters.silt.cli.output.answers import Answer
+from dbt.adapters.silt.cli.output.rendering import show as render
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View, parse_view, serialize_view
 from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts

@@ -12,8 +12,9 @@ import agate
 import pytest
 from pyspark.errors import PySparkException
 
-from dbt.adapters.silt.cli import rendering, show
-from dbt.adapters.silt.cli.answers import Answer, Block, Facts, Rows
+from dbt.adapters.silt.cli import show
+from dbt.adapters.silt.cli.output import rendering
+from dbt.adapters.silt.cli.output.answers import Answer, Block, Facts, Rows
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError

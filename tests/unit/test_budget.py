@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1650,
-    "cli": 4400,
+    "cli": 4950,
     "command_server": 1550,
     "dbt_seams": 1150,
     "engine": 750,
@@ -38,7 +38,7 @@ ROOMS = {
     "status_lines": 550,
     "tools": 50,
 }
-TOTAL = 95700
+TOTAL = 96300
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

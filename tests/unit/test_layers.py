@@ -69,7 +69,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse", "engine/datasource"),
-    ("cli/tables", "column", "kept_spark", "records", "status_lines", "tools"),
+    ("cli/output", "cli/tables", "cli/duckdb_file", "column", "kept_spark", "records", "status_lines", "tools"),
     ("report", "cli/project", "dbt_seams"),
     ("command_server",),
     ("cli/shell",),

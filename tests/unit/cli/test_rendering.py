@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Facts, Rows, iso, size, utc
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import UNKNOWN, UTC, Answer, Facts, Rows, iso, size, utc
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.engine.kernel.printable import line
 
 ROWS = Rows(

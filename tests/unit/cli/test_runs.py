@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.cli.answers import Rows
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.cli.output.answers import Rows
 from dbt.adapters.silt.cli.runs import answer
 from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.cli.answers import Answer, Block, Rows, number_of, size
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, number_of, size
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -28,9 +28,9 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.run_history import problem_of
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli import terminal
+    from dbt.adapters.silt.cli.output import terminal
 else:
-    terminal = lazy_module("dbt.adapters.silt.cli.terminal")
+    terminal = lazy_module("dbt.adapters.silt.cli.output.terminal")
 
 _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\

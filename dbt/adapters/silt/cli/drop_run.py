@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from dbt.adapters.silt.cli.answers import Answer
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import Answer
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, add_run_id, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.run_registry import RunRegistry

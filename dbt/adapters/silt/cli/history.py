@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Rows, count, iso, utc
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import UNKNOWN, UTC, Answer, Block, Rows, count, iso, utc
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand, table_of, without_version
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -19,9 +19,9 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.run_history import LoggedCommit, newest_commits
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli import terminal
+    from dbt.adapters.silt.cli.output import terminal
 else:
-    terminal = lazy_module("dbt.adapters.silt.cli.terminal")
+    terminal = lazy_module("dbt.adapters.silt.cli.output.terminal")
 
 
 def counts(rows: RowsChanged) -> list[str]:

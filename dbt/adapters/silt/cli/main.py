@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from dbt.adapters.silt.__version__ import version
-from dbt.adapters.silt.cli.rendering import complain
+from dbt.adapters.silt.cli.output.rendering import complain
 from dbt.adapters.silt.command_server import client
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
@@ -26,6 +26,7 @@ SUBCOMMANDS: Final = (
     "check",
     "report",
     "serve",
+    "catalog",
     "why",
     "rollback",
     "publish",

@@ -6,8 +6,8 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping
 
-from dbt.adapters.silt.cli.answers import Answer, Block, Rows
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.shell.output import CancelledError, StatementFailedError
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.cli.sql import shell_context

@@ -9,8 +9,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Final
 
-from dbt.adapters.silt.cli.answers import Answer, number_of, size
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import Answer, number_of, size
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.catalog.locations import is_local
 from dbt.adapters.silt.engine.kernel.clock import SystemClock

@@ -8,8 +8,8 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Block, Rows, count, iso
-from dbt.adapters.silt.cli.rendering import complain, show
+from dbt.adapters.silt.cli.output.answers import UNKNOWN, Answer, Block, Rows, count, iso
+from dbt.adapters.silt.cli.output.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.catalog.names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback

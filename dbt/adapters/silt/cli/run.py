@@ -7,9 +7,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Answer, Block, Facts, Rows, count, duration, iso, utc
 from dbt.adapters.silt.cli.history import commit_json, counts, rows_json
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import (
+    RESULT,
+    UNKNOWN,
+    UTC,
+    Answer,
+    Block,
+    Facts,
+    Rows,
+    count,
+    duration,
+    iso,
+    utc,
+)
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.runs import add_check, failed_check, report_problems, result_json, result_text
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError

@@ -8,7 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from dbt.adapters.silt.cli.answers import (
+from dbt.adapters.silt.cli.history import counts, rows_json
+from dbt.adapters.silt.cli.output.answers import (
     RESULT,
     UNKNOWN,
     UTC,
@@ -22,8 +23,7 @@ from dbt.adapters.silt.cli.answers import (
     iso,
     utc,
 )
-from dbt.adapters.silt.cli.history import counts, rows_json
-from dbt.adapters.silt.cli.rendering import GAP, complain, show
+from dbt.adapters.silt.cli.output.rendering import GAP, complain, show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.printable import short_id, shortened, width
 from dbt.adapters.silt.records.known_runs import KnownRun, known_runs, unpublished_runs

@@ -6,8 +6,8 @@ import functools
 import time
 from argparse import Namespace
 
-from dbt.adapters.silt.cli.answers import Answer
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import Answer
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.report import add_runs, source_of
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.clock import SystemClock

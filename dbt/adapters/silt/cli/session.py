@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Rows, count, duration, iso, number_of
-from dbt.adapters.silt.cli.rendering import complain, show
+from dbt.adapters.silt.cli.output.answers import UNKNOWN, Answer, Rows, count, duration, iso, number_of
+from dbt.adapters.silt.cli.output.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import Subparsers
 from dbt.adapters.silt.command_server import control
 from dbt.adapters.silt.command_server.control import ServerStatus

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, size, utc
-from dbt.adapters.silt.cli.rendering import show
+from dbt.adapters.silt.cli.output.answers import UNKNOWN, UTC, Answer, Block, Facts, Rows, count, iso, size, utc
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.tables.column_statistics import ColumnStatistics, column_statistics
 from dbt.adapters.silt.cli.warehouses import Subparsers, snapshot_of, subcommand, view_of
 from dbt.adapters.silt.engine.catalog.documents import View

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.cli.rendering import complain
+from dbt.adapters.silt.cli.output.rendering import complain
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidStatementError
 from dbt.adapters.silt.lazy import lazy_module

@@ -11,9 +11,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from dbt.adapters.silt.cli.answers import UNKNOWN, Answer, Rows
+from dbt.adapters.silt.cli.output.answers import UNKNOWN, Answer, Rows
+from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.project import profile
-from dbt.adapters.silt.cli.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 

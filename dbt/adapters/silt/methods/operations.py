@@ -17,16 +17,17 @@ from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.runs.node_context import table_of
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli import answers, rendering, warehouses
     from dbt.adapters.silt.cli import history as history_command
     from dbt.adapters.silt.cli import rollback as rollback_command
+    from dbt.adapters.silt.cli import warehouses
+    from dbt.adapters.silt.cli.output import answers, rendering
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.records import rollback as rollback_of_runs
     from dbt.adapters.silt.records import run_history
     from dbt.adapters.silt.session import registration
 else:
     history_command = lazy_module("dbt.adapters.silt.cli.history")
-    rendering = lazy_module("dbt.adapters.silt.cli.rendering")
+    rendering = lazy_module("dbt.adapters.silt.cli.output.rendering")
     rollback_command = lazy_module("dbt.adapters.silt.cli.rollback")
     warehouses = lazy_module("dbt.adapters.silt.cli.warehouses")
     rollback_of_runs = lazy_module("dbt.adapters.silt.records.rollback")

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from dbt.adapters.silt.cli.answers import Answer, Block, Facts, States, heading, is_number, mark
+from dbt.adapters.silt.cli.output.answers import Answer, Block, Facts, States, heading, is_number, mark
 from dbt.adapters.silt.engine.kernel.printable import json_text, line, lines, padded, width
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.cli import terminal
+    from dbt.adapters.silt.cli.output import terminal
 else:
-    terminal = lazy_module("dbt.adapters.silt.cli.terminal")
+    terminal = lazy_module("dbt.adapters.silt.cli.output.terminal")
 
 GAP = "  "
 """The space between two cells of a row."""

@@ -11,7 +11,18 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dbt.adapters.silt.cli.answers import RESULT, UNKNOWN, UTC, Block, Facts, Rows, States, heading, is_number, mark
+from dbt.adapters.silt.cli.output.answers import (
+    RESULT,
+    UNKNOWN,
+    UTC,
+    Block,
+    Facts,
+    Rows,
+    States,
+    heading,
+    is_number,
+    mark,
+)
 from dbt.adapters.silt.engine.kernel.printable import line, lines
 from dbt.adapters.silt.lazy import lazy_module
 

@@ -1,0 +1,1 @@
+"""Renders the answers of subcommands: for a terminal, as plain text, or as JSON."""
