@@ -320,7 +320,7 @@ def macros_page() -> str:
                 (
                     "`silt_session_changes`",
                     "With `drop`, a held run that is continued loses what "
-                    "[sessions](../running/publishing.md#sessions-on-the-branch-of-a-run) have changed on its branch.",
+                    "[sessions](../running/held-runs.md#sessions-on-the-branch-of-a-run) have changed on its branch.",
                 ),
             ],
         ),
@@ -332,7 +332,7 @@ def macros_page() -> str:
                     "`silt.branch`",
                     "",
                     "The id of a run that is not published: statements read and write on its "
-                    "[branch](../running/publishing.md#sessions-on-the-branch-of-a-run).",
+                    "[branch](../running/held-runs.md#sessions-on-the-branch-of-a-run).",
                 ),
                 (
                     "`silt.retentionDurationCheck.enabled`",

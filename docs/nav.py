@@ -37,6 +37,8 @@ FIRST: Mapping[str, Sequence[str]] = {
         "exactly-once",
         "reuse",
         "publishing",
+        "held-runs",
+        "after-publication",
         "orchestrators",
         "team",
         "growing-data",
