@@ -13,8 +13,8 @@ from dbt.adapters.base.relation import BaseRelation, EventTimeFilter, Informatio
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, Policy, RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.relation import SparkRelation
-from dbt.flags import get_flags
 
+from dbt.adapters.silt.dbt_seams.command_state import flags
 from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.external.sources import external_of
@@ -77,7 +77,7 @@ class SiltRelation(SparkRelation):
     def create_from(cls, quoting: HasQuoting, relation_config: RelationConfig, **kwargs: Any) -> SiltRelation:
         if str(relation_config.resource_type) == "source":
             # dbt passes no config for a source: the flags name the project's folder.
-            root = getattr(get_flags(), "PROJECT_DIR", None)  # type: ignore[no-untyped-call]
+            root = getattr(flags(), "PROJECT_DIR", None)
             files = external_of(relation_config, str(root or "."))
             if files is not None:
                 if files.types_are_guessed:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import inspect
 import io
 from argparse import Namespace
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import click
@@ -29,8 +31,9 @@ from dbt_common.events.event_manager_client import get_event_manager
 from dbt_common.events.functions import get_stdout_config
 from dbt_common.events.logger import LineFormat
 
+from dbt import selected_resources
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.dbt_seams import interruption, run_again, target_type
+from dbt.adapters.silt.dbt_seams import command_state, interruption, project_values, run_again, target_type
 from dbt.adapters.silt.records.command_result import RESULTS_FILE
 
 
@@ -125,6 +128,37 @@ def test_the_manifest_has_the_on_run_hooks_among_its_nodes() -> None:
 def test_a_queue_of_nodes_is_made_from_a_part_of_the_graph() -> None:
     parameters = list(inspect.signature(GraphQueue.__init__).parameters)
     assert parameters == ["self", "graph", "manifest", "selected", "preserve_edges"]
+
+
+def test_the_flags_and_the_selection_of_a_command_are_global() -> None:
+    before = selected_resources.SELECTED_RESOURCES
+    set_from_args(Namespace(QUIET=True, LOG_CACHE_EVENTS=False), {})
+    try:
+        selected_resources.set_selected_resources({"model.shop.orders"})
+        assert (command_state.flags().QUIET, command_state.selected_nodes()) == (True, {"model.shop.orders"})
+    finally:
+        selected_resources.set_selected_resources(before)
+        set_from_args(Namespace(LOG_CACHE_EVENTS=False), {})
+
+
+def test_the_fields_of_a_target_are_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_SCHEMA", "july")
+    target = "shop: {outputs: {dev: {type: silt, schema: \"{{ env_var('SHOP_SCHEMA') }}\", threads: 4}}}"
+    (tmp_path / "profiles.yml").write_text(target)
+    found = project_values.fields_of_target(tmp_path, "shop", "dev")
+    assert found == {"type": "silt", "schema": "july", "threads": 4}
+
+
+def test_the_configs_of_nodes_are_fields_of_their_classes() -> None:
+    names = [{field.name for field in fields(each)} for each in project_values.CONFIGS]
+    assert all({"enabled", "meta", "tags", "schema", "database"} <= each for each in names)
+    assert all("unique_key" in each for each in names)
+
+
+def test_the_context_of_a_projects_yaml_takes_a_configuration_and_the_name_of_the_package() -> None:
+    parameters = list(inspect.signature(project_values.generate_schema_yml_context).parameters)
+    assert parameters[:2] == ["config", "project_name"]
+    assert list(inspect.signature(project_values.get_rendered).parameters)[:2] == ["string", "ctx"]
 
 
 def names_in(function: Any) -> set[str]:

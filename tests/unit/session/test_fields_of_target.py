@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.session.statement_process import fields_by_dbt, fields_of_target
+from dbt.adapters.silt.dbt_seams import project_values
+from dbt.adapters.silt.session.statement_process import fields_of_target
 
 PLAIN = """
 shop:
@@ -38,4 +39,4 @@ def test_the_fields_equal_those_that_dbt_reads(tmp_path: Path, warehouse: str) -
     (tmp_path / "profiles.yml").write_text(PLAIN.replace("'a folder'", warehouse))
     fields = fields_of_target(tmp_path / "profiles.yml", "shop", "dev")
     assert fields["type"] == "silt" and fields["spark_conf"]["spark.executor.cores"] == 2
-    assert fields == fields_by_dbt(tmp_path, "shop", "dev")
+    assert fields == project_values.fields_of_target(tmp_path, "shop", "dev")

@@ -25,7 +25,7 @@ class Out(io.StringIO):
 def is_shown(patch: pytest.MonkeyPatch, *, terminal: bool = True, kind: str | None = "xterm", **flags: Any) -> bool:
     spark_conf = flags.pop("spark_conf", {})
     given = {"QUIET": False, "LOG_FORMAT": "default", "LOG_LEVEL": "info"} | flags
-    patch.setattr(choice, "get_flags", lambda: Namespace(**given))
+    patch.setattr(choice, "flags", lambda: Namespace(**given))
     if kind is None:
         patch.delenv("TERM", raising=False)
     else:

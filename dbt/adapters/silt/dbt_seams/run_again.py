@@ -1,4 +1,4 @@
-"""Lets a dbt command run some of its nodes again before it ends, as if it had been typed again for these nodes."""
+"""Lets a dbt command run some of its nodes again before it ends, as if it had been typed again for them, or fail."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import click
+from click.globals import pop_context
 from dbt.adapters.factory import get_adapter
+from dbt.cli.exceptions import ExceptionExit
 from dbt.graph.queue import GraphQueue
 from dbt.task.runnable import GraphRunnableMode, GraphRunnableTask
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt import selected_resources
 from dbt.adapters.silt.dbt_seams.definitions import Definitions
@@ -48,6 +52,16 @@ class RanNodes:
 
 Again: TypeAlias = Callable[[RanNodes], frozenset[str]]
 """Returns the nodes that a command is to run again, by their unique ids; empty if it is to end."""
+
+
+def aborting_error(cause: Exception) -> Exception:
+    """Returns the error that ends the command line of dbt with the exit code of an error.
+
+    Raise it after the nodes have run. Click would not remove its context, and a later command would find it.
+    """
+    if click.get_current_context(silent=True) is not None:
+        pop_context()
+    return ExceptionExit(DbtRuntimeError(str(cause)))
 
 
 def ask_adapters() -> None:

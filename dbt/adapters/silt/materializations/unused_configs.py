@@ -12,12 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from dbt.artifacts.resources.v1.function import FunctionConfig
-from dbt.artifacts.resources.v1.model import ModelConfig
-from dbt.artifacts.resources.v1.seed import SeedConfig
-from dbt.artifacts.resources.v1.snapshot import SnapshotConfig
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.silt.dbt_seams.project_values import CONFIGS
 from dbt.adapters.silt.materializations.partitioning import partitioning
 from dbt.adapters.silt.runs.once import first_time
 
@@ -114,8 +111,6 @@ _FORMATS = frozenset(("parquet", "orc", "csv", "json", "text", "avro", "hive", "
 _DELTA = frozenset(("delta", "default"))
 _NAMED_MODELS = 5
 
-_DBT = (ModelConfig, SeedConfig, SnapshotConfig, FunctionConfig)
-
 _OF_DBT_BY_NAME = frozenset(
     (
         "config_keys_defaults",
@@ -143,7 +138,7 @@ class ConfigNames:
     """
 
     def __init__(self, own: type) -> None:
-        given = {name for each in (own, *_DBT) for name in _spelled(each)}
+        given = {name for each in (own, *CONFIGS) for name in _spelled(each)}
         self._with_effect = sorted((given | _OF_DBT_BY_NAME) - {"_extra"} - UNUSED.keys())
         self._known = {*self._with_effect, *UNUSED}
 

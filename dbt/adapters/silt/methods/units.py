@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.flags import get_flags
 from dbt_common.exceptions import DbtDatabaseError
 
+from dbt.adapters.silt.dbt_seams.command_state import flags
 from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -239,8 +239,7 @@ class UnitMethods(metaclass=AdapterMeta):
         """Returns the values of dbt that macros may use."""
         config = self.config
         variables = {**config.vars.to_dict(), **self.connections.invocation.variables}
-        flags = get_flags()  # type: ignore[no-untyped-call]
-        return reached_macros.Around(variables, config.to_target_dict(), flags, config.dispatch)
+        return reached_macros.Around(variables, config.to_target_dict(), flags(), config.dispatch)
 
     def _server(self) -> str | None:
         """Returns the server of the profile with its version and settings, if Spark runs on a server."""

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
 import yaml
-from dbt_common.context import set_invocation_context
 from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtBaseException
 
@@ -47,11 +46,9 @@ from dbt.adapters.silt.status_lines import choice
 from dbt.adapters.silt.status_lines.display import Display, StatusLine
 
 if TYPE_CHECKING:
-    from dbt.config import profile as profiles
-    from dbt.config import renderer
+    from dbt.adapters.silt.dbt_seams import project_values
 else:
-    profiles = lazy_module("dbt.config.profile")
-    renderer = lazy_module("dbt.config.renderer")
+    project_values = lazy_module("dbt.adapters.silt.dbt_seams.project_values")
 
 _INTERRUPT_SECONDS = 0.1
 _AGAIN = "Run it again; if Spark ends often, give it more memory: `spark.driver.memory` in the profile's `spark_conf`"
@@ -139,14 +136,7 @@ def fields_of_target(path: Path, profile: str, target: str) -> Mapping[str, Any]
     if not _CHANGED_BY_RENDERING.search(text):
         fields = yaml.safe_load(text)[profile]["outputs"][target]
         return dict(json.loads(json.dumps(fields, default=str)))  # a YAML date is a string to dbt
-    return fields_by_dbt(path.parent, profile, target)
-
-
-def fields_by_dbt(profiles_dir: Path, profile: str, target: str) -> Mapping[str, Any]:
-    """Returns the fields of a target, rendered by dbt."""
-    set_invocation_context(os.environ)  # `env_var` in a profile reads it
-    raw = profiles.read_profile(str(profiles_dir))[profile]
-    return dict(profiles.Profile.render_profile(raw, profile, target, renderer.ProfileRenderer({}))[1])
+    return project_values.fields_of_target(path.parent, profile, target)
 
 
 @dataclass(frozen=True)

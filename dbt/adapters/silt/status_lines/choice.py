@@ -7,8 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from dbt.flags import get_flags
-
+from dbt.adapters.silt.dbt_seams.command_state import flags
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -40,6 +39,6 @@ def display_on(out: TextIO | None, spark_conf: Mapping[str, object]) -> display.
 
 
 def _is_for_people() -> bool:
-    flags = get_flags()  # type: ignore[no-untyped-call]
-    is_quiet = getattr(flags, "QUIET", False) or getattr(flags, "LOG_LEVEL", "info") == "none"
-    return not is_quiet and getattr(flags, "LOG_FORMAT", "default") != "json"
+    given = flags()
+    is_quiet = getattr(given, "QUIET", False) or getattr(given, "LOG_LEVEL", "info") == "none"
+    return not is_quiet and getattr(given, "LOG_FORMAT", "default") != "json"

@@ -403,7 +403,7 @@ def test_a_retry_from_a_state_folder_uses_the_id_recorded_there(tmp_path: Path) 
 def test_a_profile_without_a_project_is_enough_to_connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # dbt keeps the flags of the last command in the process.
-    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.get_flags", Namespace)
+    monkeypatch.setattr("dbt.adapters.silt.runs.logical_run.invocation.flags", Namespace)
     run = invocation(SimpleNamespace(credentials=SiltCredentials()))
     assert run.project_root == tmp_path
     assert not run.writes

@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dbt.clients.jinja import get_rendered
-from dbt.context.configured import generate_schema_yml_context
 from dbt_common.exceptions import DbtBaseException
 
+from dbt.adapters.silt.dbt_seams.project_values import rendered
 from dbt.adapters.silt.engine.catalog.locations import local_path
 from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, compiled_text
 from dbt.adapters.silt.materializations.external.sources import external_of
@@ -38,7 +37,7 @@ def _locations(manifest: Any, config: Any) -> Iterator[str]:
     for node in getattr(manifest, "nodes", {}).values():
         if node.config.materialized == "external":
             with contextlib.suppress(DbtBaseException):
-                location = _rendered(str(node.config.get("location") or ""), config)
+                location = rendered(str(node.config.get("location") or ""), config)
                 yield resolve_location(location, config.project_root)
 
 
@@ -52,8 +51,3 @@ def _compiled(manifest: Any, target: Path) -> Iterator[str]:
     for node in getattr(manifest, "nodes", {}).values():
         if node.resource_type == "model":
             yield node.compiled_code or compiled_text(target, node.package_name, node.original_file_path)
-
-
-def _rendered(text: str, config: Any) -> str:
-    """Renders the Jinja of a string; it may use the target, and variables of the project and the environment."""
-    return str(get_rendered(text, generate_schema_yml_context(config, config.project_name)))

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from dbt import selected_resources
+from dbt.adapters.silt.dbt_seams.command_state import selected_nodes
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import is_failed, is_skipped
@@ -53,7 +53,7 @@ class CommandOfRun:
             line=self._invocation.line,
             host=socket.gethostname(),
             process=os.getpid(),
-            selected=frozenset(selected_resources.SELECTED_RESOURCES),
+            selected=selected_nodes(),
             tests_count=self._tests_count,
         )
         documents.begin(own)
@@ -77,14 +77,14 @@ class CommandOfRun:
     def prevents(self, results: Iterable[Mapping[str, Any]]) -> bool:
         """Returns whether a result of this command, or anything in other commands, prevents the publication."""
         outcome = commands.CommandResults(failed=frozenset(_ids(filter(is_failed, results))))
-        passed = frozenset(selected_resources.SELECTED_RESOURCES) - outcome.failed
+        passed = selected_nodes() - outcome.failed
         return bool(self.documents.standing(self._tests_count, commands.CommandResults(passed, outcome.failed)))
 
     def _results(self, end: CommandEnd, results: Sequence[Mapping[str, Any]]) -> CommandResults:
         failed = _ids(filter(is_failed, results))
         skipped = _ids(filter(is_skipped, results))
         passed = _ids(results) - failed - skipped
-        selected = frozenset(selected_resources.SELECTED_RESOURCES)
+        selected = selected_nodes()
         if end.finished and self._ran is not None:
             passed |= self._ran.selected - _ids(results)  # an ephemeral model has no result
         if self._ran is not None:

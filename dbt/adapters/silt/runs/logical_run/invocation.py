@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.flags import get_flags
 from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id, get_invocation_started_at
 
-from dbt import selected_resources
 from dbt.adapters.silt.dbt_seams import interruption
+from dbt.adapters.silt.dbt_seams.command_state import flags, selected_nodes
 from dbt.adapters.silt.dbt_seams.dbt_command import RETRY, CommandEnd, DbtCommand
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.lazy import lazy_module
@@ -93,8 +92,7 @@ class Invocation:
         self._may_have_written = False
         self._around = sys.exc_info()[1]
         # `dbt debug` knows the project only by its flag.
-        flags = get_flags()  # type: ignore[no-untyped-call]
-        given = getattr(config, "project_root", None) or getattr(flags, "PROJECT_DIR", None)
+        given = getattr(config, "project_root", None) or getattr(flags(), "PROJECT_DIR", None)
         self.project_root = Path(given or os.getcwd())
         self.target_path = Path(getattr(config, "project_target_path", None) or self.project_root / "target")
         self._registry = RunRegistry(self.target_path)
@@ -311,7 +309,7 @@ class Invocation:
         if entered is not None:
             self._name_overlaps(entered)
             retried = None if self._retry is None else self._retry.previous.unfinished
-            end.record(entered, selected_resources.SELECTED_RESOURCES if retried is None else retried)
+            end.record(entered, selected_nodes() if retried is None else retried)
             if not self.is_new_run:
                 end.name_next_step(entered, self.run.run_id, self._parents)
         elif end.end.problem is not None and self.writes and not self.is_operation:
@@ -430,7 +428,7 @@ class Invocation:
             warehouse=self._warehouse,
             schema=str(self._config.credentials.schema or ""),
             publication=HIDDEN if self._is_hidden else "",
-            selected=frozenset(selected_resources.SELECTED_RESOURCES if self.operation is None else [self.operation]),
+            selected=selected_nodes() if self.operation is None else frozenset((self.operation,)),
         )
 
     @property

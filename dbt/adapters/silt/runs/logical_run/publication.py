@@ -12,10 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-from click.globals import pop_context
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.cli.exceptions import ExceptionExit
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
@@ -42,6 +39,7 @@ from dbt.adapters.silt.runs.logical_run.invocation import PUBLISHING_COMMANDS, I
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.dbt_seams import run_again
     from dbt.adapters.silt.dbt_seams.run_again import RanNodes
     from dbt.adapters.silt.engine.catalog import later_statements, run_branches, run_nodes
     from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
@@ -53,6 +51,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.runs.logical_run import affected
     from dbt.adapters.silt.runs.logical_run.affected import BranchWork
 else:
+    run_again = lazy_module("dbt.adapters.silt.dbt_seams.run_again")
     affected = lazy_module("dbt.adapters.silt.runs.logical_run.affected")
     run_nodes = lazy_module("dbt.adapters.silt.engine.catalog.run_nodes")
     later_statements = lazy_module("dbt.adapters.silt.engine.catalog.later_statements")
@@ -342,9 +341,7 @@ class RunPublication:
         """Ends dbt with its exit code of an error, if the changes could not be published."""
         failure, self._failure = self._failure, None
         if failure is not None:
-            if click.get_current_context(silent=True) is not None:
-                pop_context()  # click does not after an error of a resource, and a later command would find the context
-            raise ExceptionExit(DbtRuntimeError(str(failure))) from failure
+            raise run_again.aborting_error(failure) from failure
 
     def _results(self) -> Sequence[Mapping[str, Any]]:
         try:
