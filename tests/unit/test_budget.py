@@ -17,7 +17,7 @@ ROOMS = {
     "cli": 4950,
     "command_server": 1550,
     "dbt_seams": 1210,
-    "engine": 750,
+    "engine": 850,
     "engine/answers": 1250,
     "engine/arrow": 1650,
     "engine/catalog": 7150,
@@ -38,7 +38,7 @@ ROOMS = {
     "status_lines": 550,
     "tools": 50,
 }
-TOTAL = 96360
+TOTAL = 96400
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import py4j
+import pyspark
 import pytest
 
 PACKAGE = "dbt.adapters.silt"
@@ -25,7 +28,7 @@ FLOORS = (
     ("engine/kernel/file_locks", "engine/kernel/owned_folders", "engine/kernel/printable"),
     ("engine/kernel/process_locks",),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
-    ("engine/kernel/clock", "engine/kernel/near_names", "engine/kernel/progress"),
+    ("engine/kernel/clock", "engine/kernel/near_names", "engine/kernel/progress", "engine/spark_seams"),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
     ("engine/kernel/files", "engine/kernel/publication_marks", "engine/sql/grammar", "engine/sql/query"),
     ("engine/kernel/log", "engine/sql/conditions"),
@@ -100,15 +103,13 @@ STATEMENTS_WITH_SPARK = {
         "steps.context",
     )
 }
-PRIVATE_SPARK = ("_jvm", "_jdf", "_jsparkSession", "sparkContext")
-LOOK_BEHIND_SPARK = tuple(
-    f"{PACKAGE}.{name}"
-    for name in (
-        *(f"session.{name}" for name in ("spark", "local_spark", "keeper", "java_launch")),
-        *("session.stages", "session.jars"),
-        "session.registration",
-    )
-)
+# The modules that use a context, which no session over Spark Connect has.
+USE_CONTEXTS = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "keeper", "stages", "registration"))
+SPARK_SEAMS = f"{PACKAGE}.engine.spark_seams"
+# Modules of PySpark that it does not document.
+PRIVATE_MODULES = ("pyspark.java_gateway", "pyspark.serializers")
+# Private names of Python and Java, and the column of files, which PySpark names too.
+NOT_OF_SPARK = ("_JAVA_OPTIONS", "_asdict", "_fields", "_make", "_replace", "_exit", "_metadata")
 BUILD_SESSIONS = tuple(f"{PACKAGE}.session.{name}" for name in ("spark", "connect_client"))
 # Imports that are allowed inside functions: the lazy Plugin, and optional packages.
 LAZY_IMPORTS = {PACKAGE: ("dbt.adapters.silt.impl", "dbt.adapters.silt.dbt_seams.interruption")}
@@ -205,10 +206,63 @@ def _is_session(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("SparkSession", "spark")
 
 
-@pytest.mark.parametrize("module", [module for module in ours() if module not in LOOK_BEHIND_SPARK])
-def test_only_the_session_uses_sparks_private_api(module: str) -> None:
-    used = {node.attr for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
-    assert not used & set(PRIVATE_SPARK)
+@pytest.mark.parametrize("module", [module for module in ours() if module not in USE_CONTEXTS])
+def test_only_the_session_uses_a_context(module: str) -> None:
+    assert "sparkContext" not in {node.attr for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute)}
+
+
+@pytest.mark.parametrize("module", [module for module in ours() if module != SPARK_SEAMS])
+def test_only_the_seams_use_private_names_of_pyspark_and_py4j(module: str) -> None:
+    private = _private_names_of_spark() - set(NOT_OF_SPARK) - _defined(module)
+    assert not private & _foreign_names(module)
+    assert not {name for name in imports(module) if name.startswith(PRIVATE_MODULES)}
+
+
+@cache
+def _private_names_of_spark() -> frozenset[str]:
+    """Returns the words in the sources of PySpark and py4j that begin with one underscore."""
+    roots = (Path(str(package.__file__)).parent for package in (pyspark, py4j))
+    files = (file for root in roots for file in root.rglob("*.py") if not {"pandas", "ml", "mllib"} & {*file.parts})
+    texts = (file.read_text(encoding="utf-8") for file in files)
+    return frozenset(word for text in texts for word in re.findall(r"(?<!\w)_[A-Za-z]\w*", text))
+
+
+def _foreign_names(module: str) -> set[str]:
+    """Returns the attributes that a module uses, with names in strings, as for `getattr`, but those of `self`."""
+    nodes = list(ast.walk(tree(module)))
+    own = ("self", "cls") if not _extends_spark(module) else ()
+    attributes = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id in own)
+    }
+    return attributes | {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def _extends_spark(module: str) -> bool:
+    """Returns whether a class of the module has a base class of PySpark, whose private names `self` would reach."""
+    of_spark = {
+        name.split(".")[0]
+        for node in tree(module).body
+        for name, full in _aliases(node)
+        if full.split(".")[0] in ("pyspark", "py4j")
+    }
+    bases = (base for node in tree(module).body if isinstance(node, ast.ClassDef) for base in node.bases)
+    return any(ast.unparse(base).split(".")[0] in of_spark for base in bases)
+
+
+def _defined(module: str) -> set[str]:
+    """Returns the names that a module gives to its functions, classes, variables and attributes."""
+    nodes = list(ast.walk(tree(module)))
+    named = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    stored = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
+    }
+    return (
+        named | stored | {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    )
 
 
 @pytest.mark.parametrize("module", [module for module in ours() if part(module) is not None])

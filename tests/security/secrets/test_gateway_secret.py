@@ -9,7 +9,7 @@ import threading
 import pytest
 from py4j.protocol import Py4JError
 
-from dbt.adapters.silt.session import java_launch
+from dbt.adapters.silt.engine import spark_seams
 
 
 def test_the_gateway_secret_reaches_java_and_no_environment_variable() -> None:
@@ -27,7 +27,7 @@ def test_the_gateway_secret_reaches_java_and_no_environment_variable() -> None:
         hearing = threading.Thread(target=hear, args=(listener,), daemon=True)
         hearing.start()
         with pytest.raises((Py4JError, OSError)):
-            java_launch._gateway(listener.getsockname()[1], "S3CRET")
+            spark_seams.connect_to_java(listener.getsockname()[1], "S3CRET")
         hearing.join(10)
     assert b"S3CRET" in said[0]
     assert not [name for name in variables if "GATEWAY" in name]

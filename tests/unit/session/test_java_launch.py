@@ -128,8 +128,8 @@ def text_of(path, parent):
 OWN = ("spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port", "spark.sql.warehouse.dir",
        "spark.local.dir", "spark.driver.extraJavaOptions", "spark.repl.local.jars", "spark.submit.pyFiles")
 folder, found, scripts = Path(sys.argv[1]), [], []
-real = module.launch_gateway
-module.launch_gateway = lambda *a, **k: (scripts.append(1), real(*a, **k))[1]
+real = module.spark_seams.launch_java
+module.spark_seams.launch_java = lambda *a, **k: (scripts.append(1), real(*a, **k))[1]
 archive = folder / "spark.jsa"
 module._archive = lambda java: None
 settings = SessionSettings(master="local[1]", spark_conf={"spark.driver.memory": "1g"})

@@ -17,6 +17,7 @@ from pyspark.sql.connect.client import DefaultChannelBuilder
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.commands.spark.failures.java_process import End, SparkGone
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
@@ -99,7 +100,7 @@ class _Channel(DefaultChannelBuilder):
         credentials = grpc.composite_channel_credentials(
             grpc.local_channel_credentials(), grpc.access_token_call_credentials(self._token)
         )
-        return self._secure_channel(f"ipv4:{self.endpoint}", credentials)
+        return spark_seams.secure_channel(self, f"ipv4:{self.endpoint}", credentials)
 
 
 class _WhileItLives(DefaultPolicy):

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from pyspark import SparkContext
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.commands.spark import hadoop_storage
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.engine.kernel.storage.urls import Service
@@ -231,7 +232,7 @@ def redaction(given: Mapping[str, str]) -> dict[str, str]:
 
 def apply(context: SparkContext, storage: SparkStorage) -> None:
     """Sets the entries that differ, and closes connections that were opened with other settings."""
-    configuration = context._jsc.hadoopConfiguration()
+    configuration = spark_seams.hadoop_configuration(context)
     changed = {name: value for name, value in storage.hadoop.items() if configuration.get(name) != value}
     if storage.hadoop:
         hadoop_storage.trust(context.applicationId)
@@ -246,12 +247,10 @@ def apply(context: SparkContext, storage: SparkStorage) -> None:
 
 def lacking(context: SparkContext, storage: SparkStorage) -> list[Service]:
     """Returns the services whose connectors this Spark lacks."""
-    jvm: Any = context._jvm
-    loadable = jvm.org.apache.spark.util.Utils.classIsLoadable
+    loadable = spark_seams.java(context).org.apache.spark.util.Utils.classIsLoadable
     return [each for each in storage.services if not any(loadable(name) for name in CLASSES[each])]
 
 
 def _forget_connections(context: SparkContext) -> None:
     """Closes Hadoop's file systems, which otherwise keep the settings that they were opened with."""
-    jvm: Any = context._jvm
-    jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+    spark_seams.java(context).org.apache.hadoop.fs.FileSystem.closeAll()

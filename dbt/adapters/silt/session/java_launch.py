@@ -24,13 +24,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
 from typing import IO, Any, Final
 
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
-from pyspark.serializers import UTF8Deserializer, read_int
+from pyspark import SparkContext
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.commands.spark.shown_settings import may_be_secret
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
 
@@ -278,8 +276,7 @@ def note(path: Path, context: SparkContext, given: Sequence[str]) -> None:
         path: the path of the class-data archive next to the note.
         given: the options that were passed to the scripts.
     """
-    assert context._jvm is not None
-    language = context._jvm.java.lang
+    language = spark_seams.java(context).java.lang
     arguments = [str(each) for each in language.management.ManagementFactory.getRuntimeMXBean().getInputArguments()]
     options = tuple(each for each in arguments if each not in given and not each.startswith("-Xmx"))
     line = CommandLine(str(language.System.getProperty("java.class.path")), options)
@@ -354,11 +351,10 @@ def start(java: Java, line: CommandLine, conf: Mapping[str, str], log: IO[bytes]
                 process.communicate()  # closes its streams
                 return None
             time.sleep(_POLL_SECONDS)
-        with answer.open("rb") as stream:
-            port, secret = read_int(stream), UTF8Deserializer().loads(stream)  # type: ignore[no-untyped-call]
+        port, secret = spark_seams.java_answer(answer)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    gateway = _gateway(port, secret)
+    gateway = spark_seams.connect_to_java(port, secret)
     gateway.proc = process
     return gateway
 
@@ -388,20 +384,7 @@ def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subpr
         "SPARK_ENV_LOADED": "1",
         "SPARK_CONNECT_MODE": "0",
         "PYTHONHASHSEED": "0",
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+        spark_seams.ANSWER_VARIABLE: str(answer),
     }
     deaf = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "java", *command]
     return subprocess.Popen(deaf, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
-
-
-def _gateway(port: int, secret: str) -> Any:
-    """Connects pyspark to a running Java.
-
-    pyspark reads the secret from `os.environ`, which every template that dbt renders meanwhile could read, too. So
-    pyspark's function gets a separate copy of the environment.
-    """
-    told = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
-    seen = SimpleNamespace(**{**vars(os), "environ": {**os.environ, **told}})
-    launch = FunctionType(launch_gateway.__code__, {**launch_gateway.__globals__, "os": seen})
-    launch.__defaults__ = launch_gateway.__defaults__
-    return launch(SparkConf(loadDefaults=False))

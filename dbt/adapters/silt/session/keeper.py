@@ -24,6 +24,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.__version__ import version
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.kept_spark import inherited_environment, starting
 from dbt.adapters.silt.kept_spark.leases import Record
 from dbt.adapters.silt.kept_spark.watch import RECORD, Reason, Watch, withdraw, write_end
@@ -94,17 +95,16 @@ class _ConnectService:
 
     def __init__(self, session: SparkSession, token: str) -> None:
         context = session.sparkContext
-        assert context._jvm is not None
         self._session = session
-        self._jvm: Any = context._jvm
-        gateway: Any = context._gateway
+        self._java: Any = spark_seams.java(context)
+        gateway: Any = spark_seams.gateway()
         self.java: subprocess.Popen[bytes] = gateway.proc
         self.application = str(context.applicationId)
         self.master = context.master
-        self._service: Any = getattr(getattr(self._jvm, f"{_SERVICE}.SparkConnectService$"), "MODULE$")
-        settings = context._jsc.sc().conf()
+        self._service: Any = getattr(getattr(self._java, f"{_SERVICE}.SparkConnectService$"), "MODULE$")
+        settings = spark_seams.scala_context(context).conf()
         settings.set(_TOKEN, token)
-        self._service.start(context._jsc.sc())
+        self._service.start(spark_seams.scala_context(context))
         settings.remove(_TOKEN)
 
     @property
@@ -114,7 +114,7 @@ class _ConnectService:
     def close_sessions(self, user: str) -> None:
         """Closes the sessions of a user id: their statements are cancelled, and their resources released."""
         manager = self._service.sessionManager()
-        key_of = getattr(self._jvm, f"{_SERVICE}.SessionKey")
+        key_of = getattr(self._java, f"{_SERVICE}.SessionKey")
         for each in _elements(manager.listActiveSessions()):
             if each.userId() == user:
                 manager.closeSession(key_of(user, each.sessionId()), False)
@@ -127,14 +127,14 @@ class _ConnectService:
 
         No session may be open.
         """
-        shared = self._session._jsparkSession.sharedState()
+        shared = spark_seams.java_session(self._session).sharedState()
         self._session.catalog.clearCache()
         shared.globalTempViewManager().clear()
         catalog = shared.externalCatalog().unwrapped()
         if catalog.getClass().getSimpleName() == _IN_MEMORY:  # any other catalog outlives Spark
             _forget_names(catalog)
-        _stop_python(self._jvm, self._session.sparkContext._jsc.sc().env())
-        self._jvm.java.lang.System.gc()
+        _stop_python(self._java, spark_seams.scala_context(self._session.sparkContext).env())
+        self._java.java.lang.System.gc()
 
 
 def _succeeds(call: Callable[[], None]) -> bool:

@@ -31,6 +31,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.kernel import file_locks
 
 _logger = logging.getLogger(__name__)
@@ -56,21 +57,20 @@ def remove_hadoop_defaults(context: SparkContext) -> None:
     Args:
         context: its master is `local`, with any number of cores, and its sessions have not read files yet.
     """
-    jvm = context._jvm
-    assert jvm is not None
-    configuration = context._jsc.hadoopConfiguration()
+    jvm = spark_seams.java(context)
+    configuration = spark_seams.hadoop_configuration(context)
     # When it loads these classes, Hadoop reads all defaults again, into every existing configuration.
     jvm.org.apache.hadoop.mapred.JobConf(configuration)
     jvm.org.apache.hadoop.hdfs.HdfsConfiguration(configuration)
     defaults = jvm.org.apache.hadoop.conf.Configuration(False)
     for name in _FILES:
         defaults.addResource(name)
-    _entries(context, configuration).removeAll(_entries(context, defaults))
+    _entries(configuration).removeAll(_entries(defaults))
 
 
-def _entries(context: SparkContext, configuration: Any) -> Any:
+def _entries(configuration: Any) -> Any:
     """Returns the live entries, with their variables: the configuration's own methods return copies."""
-    gateway = context._gateway
+    gateway = spark_seams.gateway()
     assert gateway is not None
     language = gateway.jvm.java.lang
     method = configuration.getClass().getDeclaredMethod("getProps", gateway.new_array(language.Class, 0))
@@ -84,9 +84,8 @@ def hide_file_name(context: SparkContext) -> None:
     Args:
         context: a context on this machine, of which no session has run a statement yet.
     """
-    assert context._jvm is not None
     try:
-        _set_name(context._jvm, f"artifacts-{secrets.token_hex(16)}")
+        _set_name(spark_seams.java(context), f"artifacts-{secrets.token_hex(16)}")
     except Py4JError:
         _logger.warning("This Spark's RPC port serves the files of sessions under a name that other users can guess")
 

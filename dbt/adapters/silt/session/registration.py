@@ -21,6 +21,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
 from dbt.adapters.silt.engine.commands.spark.failures.causes import causes
@@ -186,9 +187,9 @@ class HiveMetastore:
     """
 
     def __init__(self, session: SparkSession) -> None:
-        context: Any = session.sparkContext
-        self._jvm = context._jvm
-        conf, hadoop = context._jsc.sc().conf(), context._jsc.hadoopConfiguration()
+        context = session.sparkContext
+        self._jvm = spark_seams.java(context)
+        conf, hadoop = spark_seams.scala_context(context).conf(), spark_seams.hadoop_configuration(context)
         with _explained("be opened"):
             self._client = self._jvm.org.apache.spark.sql.hive.HiveExternalCatalog(conf, hadoop)
             self._client.databaseExists("default")

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, cast
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.commands.spark import session_settings, shown_settings
 from dbt.adapters.silt.engine.commands.spark.shown_settings import setting
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
@@ -117,7 +117,7 @@ def start_spark(settings: SessionSettings) -> None:
 
 def has_only_own_spark() -> bool:
     """Returns whether this process runs no Spark that its program has started."""
-    context = SparkContext._active_spark_context
+    context = spark_seams.active_context()
     return context is None or (_running is not None and _running.context is context)
 
 
@@ -197,7 +197,7 @@ def _silence_query_contexts() -> None:
 
 def _embedded(settings: SessionSettings) -> SparkSession:
     global _running
-    context = SparkContext._active_spark_context
+    context = spark_seams.active_context()
     if context is not None:
         _check_running(context, settings)
         _reach_storage(context, settings)
@@ -239,7 +239,7 @@ def _start(settings: SessionSettings) -> _Running:
     log = Path(folder, "spark.log")
     started = None
     try:
-        if SparkContext._gateway is None:
+        if spark_seams.gateway() is None:
             _logger.debug("Java is started")
             with local_spark.local_environment(conf):
                 started = _launch(java, settings, conf, log)
@@ -306,7 +306,7 @@ def _launch(java: Java, settings: SessionSettings, conf: Mapping[str, str], log:
             )
         if started is None:
             popen = {} if kept is None else {"stdout": kept, "stderr": kept}
-            started = launch_gateway(_spark_conf(told), popen_kwargs=popen)  # type: ignore[no-untyped-call]
+            started = spark_seams.launch_java(_spark_conf(told), popen)
         return started
 
 
@@ -389,8 +389,8 @@ _END_SECONDS = 600  # a class-data archive, which Java writes at its end, takes 
 
 def _end_java(process: subprocess.Popen[bytes]) -> None:
     """Ends Java by closing its standard input, and resets the gateway, which pyspark would otherwise use again."""
-    gateway = SparkContext._gateway
-    SparkContext._gateway = SparkContext._jvm = None
+    gateway = spark_seams.gateway()
+    spark_seams.forget_java()
     if gateway is not None:
         gateway.shutdown()
     if process.stdin is not None:

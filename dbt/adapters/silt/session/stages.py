@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.status_lines.line import Stages
 
 _SECONDS_KNOWN = 0.3
@@ -95,7 +96,7 @@ class EmbeddedSpark:
     def of(self, session: SparkSession) -> Callable[[], Stages]:
         """Returns a function that returns the progress of a session's jobs, empty if Spark cannot report it."""
         try:
-            tag = str(session._jsparkSession.sessionJobTag())
+            tag = str(spark_seams.java_session(session).sessionJobTag())
         except Py4JError as error:
             _logger.debug("the progress of the session's jobs is not shown: %s", error)
             return Stages
@@ -119,8 +120,8 @@ class EmbeddedSpark:
 
     def _answer(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Returns the running jobs and the active stages, as in Spark's REST interface."""
-        java: Any = self.context._jvm
-        store = self.context._jsc.sc().statusStore()
+        java = spark_seams.java(self.context)
+        store = spark_seams.scala_context(self.context).statusStore()
         running = java.java.util.ArrayList()
         running.add(java.org.apache.spark.JobExecutionStatus.RUNNING)
         mapper = java.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()

@@ -6,7 +6,6 @@ statement is run again: a second computation might return different rows.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession, types
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -168,7 +168,7 @@ def computed_once(rows: DataFrame, eager: bool = True) -> DataFrame:
     session = rows.sparkSession
     if isinstance(session, SparkSession):
         return rows.localCheckpoint(eager)
-    with _active(session):
+    with spark_seams.active_session(session):
         return rows.localCheckpoint(eager)
 
 
@@ -187,22 +187,6 @@ def computed_once_and_observed(rows: DataFrame, metrics: Sequence[Column]) -> tu
         return kept, kept.agg(*metrics).collect()[0].asDict()
     observation = Observation()
     return computed_once(rows.observe(observation, *metrics)), observation.get
-
-
-@contextlib.contextmanager
-def _active(session: Any) -> Iterator[None]:
-    """Makes a Spark Connect session the active session of this thread.
-
-    PySpark's client assigns rows that it keeps on the server to the thread's active session, whichever session
-    requested them; only the requesting session can read them. PySpark has no public method to set the active session.
-    """
-    thread = type(session)._active_session
-    before = getattr(thread, "session", None)
-    thread.session = session
-    try:
-        yield
-    finally:
-        thread.session = before
 
 
 def select(frame: DataFrame, columns: Mapping[str, str | Column]) -> DataFrame:

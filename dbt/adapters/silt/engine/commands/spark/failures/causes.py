@@ -11,6 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.commands.spark.failures.texts import located, quoted_sql, sentence, without_java_stack
 
 _DEEPEST: Final = 30
@@ -44,7 +45,7 @@ class Cause:
 
 def causes(error: Exception) -> list[Cause]:
     """Returns the failure and its causes, the root cause last; empty for a failure outside of Java and PySpark."""
-    java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    java = error.java_exception if isinstance(error, Py4JJavaError) else spark_seams.java_error(error)
     if java is not None:
         with contextlib.suppress(Py4JError):
             return list(_chain(java))

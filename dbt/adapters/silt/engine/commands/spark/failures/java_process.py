@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
+from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.kernel.errors import SparkEndedError
 
 _SETTLING_SECONDS: Final = 5.0
@@ -64,7 +64,7 @@ def ended(is_silent: bool, table: str | None = None, version: int | None = None)
     Args:
         is_silent: whether the process just failed to answer, and may need time to end.
     """
-    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    process: subprocess.Popen[bytes] | None = getattr(spark_seams.gateway(), "proc", None)
     if process is None:
         return _ended_elsewhere(table, version)
     try:
