@@ -17,8 +17,14 @@ def of_their_own(cache: Path) -> contextlib.ExitStack:
     os.environ["XDG_CACHE_HOME"] = str(cache)
     until = contextlib.ExitStack()
     until.callback(stop_all, cache)
-    until.callback(kept.detach)
+    until.callback(_detach)
     return until
+
+
+def _detach() -> None:
+    """Releases every Spark that this process is attached to."""
+    while kept._attached:
+        kept._attached.popitem()[1].lease.release()
 
 
 def folder(cache: Path) -> Path:

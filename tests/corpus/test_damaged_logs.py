@@ -19,11 +19,11 @@ from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.skipping import fully_matched, prune
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison, IsNull, Or
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from tests.corpus import states
 from tests.corpus.mutations import Files, mutate
+from tests.memory_store import MemoryStore
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 MUTATIONS = int(os.environ.get("SILT_MUTATIONS", "20000"))

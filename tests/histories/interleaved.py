@@ -9,7 +9,6 @@ from itertools import count
 from typing import Final, TypeVar
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.faulty_store import Fault, FaultKind
 from tests.histories.client import Client, Door, Journal, stored_reads, transactions_of
@@ -17,6 +16,7 @@ from tests.histories.history import Answer, History, Level
 from tests.histories.kernel_door import KernelDoor
 from tests.histories.workload import WITH_TRANSACTIONS, Workload
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 
 T = TypeVar("T")

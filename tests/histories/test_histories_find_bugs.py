@@ -13,7 +13,6 @@ from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction import commit, conflicts
 from tests.faulty_store import FaultyStore
@@ -24,6 +23,7 @@ from tests.histories.history import Append, History, Key, Level, Transaction
 from tests.histories.interleaved import Run, theme
 from tests.histories.kernel_door import KernelDoor
 from tests.histories.workload import Request, Workload
+from tests.memory_store import MemoryStore
 from tests.simulation.rows_table import Writer
 
 T = TypeVar("T")

@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, BuildFacts, Tab
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication import publication_tables, publish, published_versions
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Metadata, SetTransaction, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.positions import app_id_of, recorded_position
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.publication.tables import NAMES, DyingStore, Killed, Process
 from tests.publication.test_interleaved import Story
 from tests.unit.engine.kernel.log_builder import METADATA, add

@@ -10,9 +10,9 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RunAgainError
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.publication.tables import NAMES, DyingStore, Killed, Process, Rows, check_put_once, create, has_whole
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dbt.adapters.silt.engine.catalog.log_end import end_log, is_last
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.publication.tables import NAMES, DyingStore, Killed, Process, check_put_once, create, has_whole
 from tests.unit.engine.kernel.log_builder import paths
 

@@ -13,9 +13,9 @@ from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication import publication_tables
 from dbt.adapters.silt.engine.kernel.publication.publish import publish
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.publication.tables import NAMES, DyingStore, Killed, Process, check_put_once, create
 from tests.publication.test_interleaved import outcome
 from tests.publication.test_net_changes import change, optimize, rows, rows_of

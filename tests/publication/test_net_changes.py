@@ -13,10 +13,10 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication import net_changes
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on
 from dbt.adapters.silt.engine.kernel.publication.publish import publish
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.memory_store import MemoryStore
 from tests.publication.tables import Process, create
 from tests.publication.test_planted_bugs import fails
 from tests.unit.engine.kernel.log_builder import add

@@ -12,8 +12,8 @@ from dbt.adapters.silt.engine.kernel.publication import publication_tables, publ
 from dbt.adapters.silt.engine.kernel.publication.documents import Status
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication_marks import made_by
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.transaction import commit
+from tests.memory_store import MemoryStore
 from tests.publication import test_interleaved, test_killed
 
 STORIES: tuple[Callable[[], None], ...] = (

@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication import publication_tables
 from dbt.adapters.silt.engine.kernel.publication.publish import PublishSettings, publish
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import (
     AddFile,
@@ -30,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import ROW_TRACKING_DOMAIN, high_water_mark
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.publication.tables import NAMES, DyingStore, Killed, Process, has_whole
 from tests.publication.test_interleaved import outcome
 from tests.publication.test_planted_bugs import fails

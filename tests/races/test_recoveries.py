@@ -15,12 +15,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NotATableError,
 )
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from tests.faulty_store import Fault, FaultKind
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.races.transactions import (
     ATTEMPTED,
     FILES_WRITTEN,

@@ -15,13 +15,13 @@ from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from tests.faulty_store import Fault, FaultyStore
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler
 from tests.simulation.rows_table import Rows, RowsTable
 

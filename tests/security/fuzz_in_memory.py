@@ -18,8 +18,8 @@ from typing import Final
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from tests.corpus.mutations import Files
+from tests.memory_store import MemoryStore
 from tests.security import attacks, fuzz_runs
 from tests.security.fuzz import Scene, refused
 

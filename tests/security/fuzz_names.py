@@ -24,7 +24,6 @@ from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name, string_literal
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
@@ -35,6 +34,7 @@ from dbt.adapters.silt.records.run_history import newest_commits
 from dbt.adapters.silt.report import table_content
 from dbt.adapters.silt.report.tables import table_json, to_json
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.security import attacks
 from tests.security.fuzz import refused
 from tests.security.test_terminal import OBEYED, OWN, Terminal

@@ -24,11 +24,11 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.scan import min_max, skipping
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.report import table_content
 from dbt.adapters.silt.report.tables import table_json, to_json
+from tests.memory_store import MemoryStore
 from tests.security import attacks
 from tests.security.attacks import DOORS, log_folder, silt
 from tests.security.fuzz import refused

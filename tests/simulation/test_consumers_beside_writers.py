@@ -15,13 +15,13 @@ from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, StorageError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position, recorded_position
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import Consumption, Options, consumed
 from tests.faulty_store import Fault, FaultKind
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.simulation.rows_table import Rows, RowTwice, Writer
 

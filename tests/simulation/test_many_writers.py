@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentTransactionError
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from tests.faulty_store import Fault, FaultKind
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.simulation.rows_table import Writer, until_it_lands
 

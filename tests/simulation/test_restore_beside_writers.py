@@ -7,13 +7,13 @@ import pytest
 from dbt.adapters.silt.engine.commands.maintenance.restore import restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.simulation.rows_table import Writer
 

@@ -10,7 +10,7 @@ import pytest
 from dbt.adapters.silt.engine.catalog import rollback
 from dbt.adapters.silt.engine.catalog.rollback import Rollback
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RollbackRefusedError
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.unit.engine.catalog.units_of_work import Works, settings_of, work_of
 

@@ -20,11 +20,11 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.scan import consistent_cut
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
 from dbt.adapters.silt.engine.kernel.transaction import attempt, commit, conflicts
+from tests.memory_store import MemoryFolder
 from tests.simulation.simulation import simulate
 from tests.simulation.warehouse.oracle import Violation
 

@@ -11,11 +11,11 @@ from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDeleteReadError,
     ConcurrentModificationError,
 )
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from tests.faulty_store import Fault, FaultKind
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, YieldingStore, every_order
 from tests.simulation.rows_table import Rows, Writer, until_it_lands
 

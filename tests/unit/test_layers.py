@@ -72,7 +72,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse", "engine/datasource"),
-    ("cli/output", "cli/tables", "cli/duckdb_file", "column", "kept_spark", "records", "tools"),
+    ("cli/output", "cli/tables", "cli/duckdb_file", "column", "kept_spark", "records", "sqlglot_dialect"),
     ("report", "cli/project", "dbt_seams"),
     ("command_server", "status_lines"),
     ("cli/shell",),

@@ -150,7 +150,6 @@ ALLOWED: Final = {
     "runs": Figures(0.0, 0.3, 3.6, 0.0),
     "session": Figures(0.0, 0.3, 3.0, 0.0),
     "status_lines": Figures(0.0, 0.0, 5.4, 0.0),
-    "tools": Figures(0.0, 0.0, 0.0, 0.0),
 }
 """The highest allowed figures of each room; they may only be lowered."""
 

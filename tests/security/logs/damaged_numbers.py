@@ -22,7 +22,6 @@ from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,
@@ -43,6 +42,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.corpus.mutations import Files
+from tests.memory_store import MemoryStore
 from tests.security.fuzz_in_memory import Copies
 from tests.security.logs.numbers import NUMBERS
 

@@ -21,10 +21,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Part
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import serialize
 from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest, PassedTests
+from tests.memory_store import MemoryStore
 from tests.security import attacks
 from tests.unit.engine.catalog import test_branches
 from tests.unit.engine.catalog.test_branches import NAMES, append, opened

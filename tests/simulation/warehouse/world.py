@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store, Tag
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, LogFileKind, parse_log_name
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler, Task
 from tests.simulation.warehouse import rare_states
 from tests.simulation.warehouse.weather import FAIR, Weather

@@ -44,11 +44,12 @@ def needs_spark(module: str) -> bool:
 
 
 @pytest.mark.parametrize("module", [name for name in modules_with_examples() if not needs_spark(name)])
-def test_the_examples_of_a_module_have_the_stated_results(module: str) -> None:
+def test_the_examples_of_a_module_have_the_stated_results(module: str, tmp_path: Path) -> None:
+    """Each example has an empty folder."""
     found = examples(importlib.import_module(module))
     assert found
-    for each in found:
-        check(each)
+    for number, each in enumerate(found):
+        check(each, folder=tmp_path / str(number))
 
 
 @pytest.mark.parametrize("test", examples(importlib.import_module(FRONT_DOOR)), ids=lambda test: test.name)

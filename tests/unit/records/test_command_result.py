@@ -30,7 +30,7 @@ def test_a_result_counts_each_outcome_and_names_the_failed_nodes() -> None:
     ]
     found = CommandResult.of(Ending.FAILED, results)
     assert found.counts == {"pass": 2, "warn": 1, "error": 4, "skip": 1, "reused": 1}
-    assert found.failed_names == ("late", "batches", "unique_orders_id", "no_debts")
+    assert tuple(map(node_name, found.failed)) == ("late", "batches", "unique_orders_id", "no_debts")
 
 
 @pytest.mark.parametrize(

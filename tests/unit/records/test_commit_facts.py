@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Metadata, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.records.commit_facts import INFO_KEY, CommitFacts, find_run_id, find_unit
+from tests.memory_store import MemoryStore
 
 APP_ID = "silt/shop/model.shop.orders/R1/main"
 FACTS = CommitFacts("I1", "dev", "R1", "model.shop.orders", None, APP_ID, "c0ffee", "of the team")

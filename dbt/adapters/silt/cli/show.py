@@ -34,7 +34,6 @@ given); for a view, its query. Minimum and maximum come from the statistics in t
 values. With --rows it shows rows instead, in no particular order; a condition compares columns with literals, and a
 condition that needs Spark is refused. Transaction ids are the units of work that the table has recorded, of dbt runs,
 streams and other programs."""
-_SUMMARY = "show schema, files, statistics and transaction ids of a table; the query of a view"
 
 
 def add(subparsers: Subparsers) -> None:

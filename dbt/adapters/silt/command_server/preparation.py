@@ -23,7 +23,7 @@ BEFORE_THE_FIRST: Final = ("dbt.cli.main", "dbt.adapters.silt.impl")
 
 _WHOLE_PACKAGES: Final = ("dbt.task", "dbt.parser", "dbt.compilation", "dbt.graph", "dbt.adapters.silt")
 """Packages whose modules are all imported in advance, because commands need them and import some of them late."""
-_NOT_NEEDED: Final = ("dbt.adapters.silt.cli", "dbt.adapters.silt.command_server", "dbt.adapters.silt.tools")
+_NOT_NEEDED: Final = ("dbt.adapters.silt.cli", "dbt.adapters.silt.command_server", "dbt.adapters.silt.sqlglot_dialect")
 
 _OF_STATEMENTS: Final = (
     "agate",

@@ -109,11 +109,6 @@ class CommandResult:
         kept = {"counts": dict(self.counts), **lists, "problem": self.problem}
         return {"ending": self.ending.value, **{name: value for name, value in kept.items() if value}}
 
-    @property
-    def failed_names(self) -> tuple[str, ...]:
-        """The names of the failed nodes and tests, as dbt prints them."""
-        return tuple(map(node_name, self.failed))
-
 
 class KeptResults:
     """The folder `silt_results` of a target folder, with a file for each of the last commands.

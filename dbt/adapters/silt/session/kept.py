@@ -99,13 +99,6 @@ def has_ended() -> bool:
     return any(not each.can_be_used() for each in tuple(_attached.values()))
 
 
-def detach() -> None:
-    """Releases every Spark that this process is attached to."""
-    with _lock:
-        while _attached:
-            _attached.popitem()[1].lease.release()
-
-
 os.register_at_fork(after_in_child=_attached.clear)
 
 

@@ -29,12 +29,12 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication import publications
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.publication.tables import DyingStore, Killed
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, paths
 

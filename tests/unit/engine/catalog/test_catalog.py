@@ -26,8 +26,8 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.sql.ast import Parameter
+from tests.memory_store import MemoryStore
 from tests.unit.engine.catalog.conftest import commit_first, in_folders, make_table, named
 
 Create = Callable[..., DeltaLog]

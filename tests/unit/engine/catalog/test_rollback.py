@@ -15,7 +15,6 @@ from dbt.adapters.silt.engine.catalog import rollback
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RollbackRefusedError, StorageError
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
@@ -25,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.catalog.units_of_work import Works, named, settings_of, work_of
 
 T = TypeVar("T")

@@ -11,7 +11,6 @@ from pathlib import Path
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
@@ -26,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from tests.memory_store import MemoryStore
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("day", PrimitiveType("string"))))
 METADATA = Metadata("11111111-2222-3333-4444-555555555555", SCHEMA.to_json(), created_time=1)

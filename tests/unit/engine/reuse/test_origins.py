@@ -12,13 +12,13 @@ import pytest
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts, TableState
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.reuse.decision import LastBuild
 from dbt.adapters.silt.engine.reuse.origins import Origin, differences, origin_of
+from tests.memory_store import MemoryStore
 from tests.unit.engine.catalog.test_branches import append, opened
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, paths
 

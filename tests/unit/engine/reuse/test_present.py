@@ -11,7 +11,6 @@ from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableS
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
@@ -19,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.reuse.decision import Built, Reused
 from dbt.adapters.silt.engine.reuse.present import decide_now, last_build
+from tests.memory_store import MemoryStore
 from tests.unit.engine.catalog.test_branches import NAMES, append, opened
 
 OWNER = "model.shop.orders"

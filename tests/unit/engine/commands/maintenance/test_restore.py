@@ -20,7 +20,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table import column_mapping
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DeletionVector, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
@@ -28,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
+from tests.memory_store import MemoryStore
 from tests.simulation.rows_table import Writer
 
 DAY_MS = 86_400_000

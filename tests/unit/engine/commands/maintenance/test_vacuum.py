@@ -17,10 +17,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol, RemoveFile, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_VACUUM_INFO
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, paths, put, reopened
 
 HOUR = 3_600_000

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.warehouse import Warehouse
+from tests.memory_store import MemoryStore
 
 OWN_FOLDER = "/proc/self/cwd/own"
 """Relative to the working directory of the process that reads it."""

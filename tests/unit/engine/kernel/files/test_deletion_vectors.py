@@ -24,9 +24,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, z85
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from tests.memory_store import MemoryStore
 
 TABLE = "main.orders"
 

@@ -16,7 +16,6 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files.statistics import FileStatistics, from_footers, indexed_columns
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -28,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
 )
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 
 LONG = PrimitiveType("long")
 STRING = PrimitiveType("string")

@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.kernel.log.checkpoint_write import json_checksum
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import (
@@ -34,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_CHECKPOINT, checkpoint_path, commit_path, decode_path
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, SCHEMA, add, new_log, observed, put, reopened
 
 TEXT = st.text(max_size=5)

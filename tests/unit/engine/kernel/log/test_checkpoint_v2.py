@@ -17,7 +17,6 @@ from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.log import checkpoint_write
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import (
@@ -28,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import (
     commit_path,
 )
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import add, new_log, observed, put, reopened
 
 V2 = {"delta.checkpointPolicy": "v2"}

@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, 
 from dbt.adapters.silt.engine.kernel.log import checkpoint_write
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import (
@@ -28,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.faulty_store import FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened
 
 DAY_MS = 86_400_000

@@ -11,7 +11,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.log import commit_file
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_info
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 PATH = "_delta_log/00000000000000000001.json"
 LIMIT = 1 << 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_data_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,
@@ -15,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     serialize,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
+from tests.memory_store import MemoryStore
 
 SCHEMA = '{"type":"struct","fields":[]}'
 IN_COMMIT = {"delta.enableInCommitTimestamps": "true"}

@@ -18,12 +18,12 @@ from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.examples import examples
 from tests.faulty_store import FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened, stated_at
 
 NOON = 1_700_000_000_000

@@ -25,12 +25,12 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.checksum import write_checksum
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol, SetTransaction, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import checkpoint_path, checksum_path, commit_name, commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, PrimitiveType, StructField, StructType
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import (
     METADATA,
     PROTOCOL,

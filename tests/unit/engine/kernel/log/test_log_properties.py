@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,
@@ -34,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, SIDECAR_FOLDER
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log.test_compaction import compaction_path
 from tests.unit.engine.kernel.log_builder import NaiveTable, new_log, observed, put, reopened, without_tombstones
 

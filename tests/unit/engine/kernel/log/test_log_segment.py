@@ -9,10 +9,10 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError, MissingLogVersionError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_CHECKPOINT, checkpoint_path, checksum_path, commit_path
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import add, checkpointed, log_of, new_log, paths, put, reopened
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
@@ -21,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
     SetTransaction,
 )
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import NaiveTable, add, new_log, observed, put, reopened, without_tombstones
 
 LONG = "p=a b/part-00001-0a1b2c3d-1111-2222-3333-444455556666-c000.snappy.parquet"

@@ -15,7 +15,6 @@ from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, z85
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddCDCFile,
@@ -27,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_VACUUM_INFO, LOG_FOLDER, commit_path, encode_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, put
 
 HOUR = 3_600_000

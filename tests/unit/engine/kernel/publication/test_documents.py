@@ -9,8 +9,8 @@ import pytest
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, StorageError
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Documents, Part, Status, new_publication
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_store import MemoryStore
 
 PART = Part("silt.main.a", "main/a", "an-id", 3, "{}", ("f1",), transactions=True)
 READ = Part("silt.main.b", "main/b", "another-id", 5, None, whole_table=True)

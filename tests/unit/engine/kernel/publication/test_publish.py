@@ -16,7 +16,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import changes_on, new_files
 from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, publish
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
@@ -25,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.publication.tables import Process, create
 from tests.unit.engine.kernel.log_builder import add, paths
 

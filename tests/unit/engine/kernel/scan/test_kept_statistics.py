@@ -22,7 +22,6 @@ from dbt.adapters.silt.engine.kernel.log import checkpoint_read, checkpoint_writ
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,
@@ -37,6 +36,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.scan.test_skipping_properties import KINDS, Kind, check, parquet_stats, predicates
 
 LONG = StructType((StructField("c", PrimitiveType("long")),))

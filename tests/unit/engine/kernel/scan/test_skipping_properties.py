@@ -21,7 +21,6 @@ from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_foote
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.expressions import (
@@ -40,6 +39,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import (
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructField, StructType
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 
 OPERATORS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 EPOCH = datetime(1970, 1, 1)

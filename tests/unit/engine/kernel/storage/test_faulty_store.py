@@ -9,10 +9,10 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult
 from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 
 
 def test_a_failure_before_leaves_no_file_and_a_failure_after_leaves_the_file() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 
 def test_times_come_from_the_clock() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.store import (
     ObjectExists,
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
 )
 from tests.faulty_store import FaultyStore
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 
 Get = Callable[[str], Any]
 STORES: dict[str, Callable[[Path, Get], Store]] = {

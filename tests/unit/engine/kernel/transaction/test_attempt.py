@@ -9,7 +9,6 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, NotWrittenError, StorageError, StorageRefusedError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.transaction.attempt import (
     attempt,
 )
 from tests.faulty_store import FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import new_log, put
 
 ENTRY = Entry(serialize([CommitInfo(operation="WRITE", txn_id="own")]), "own")

@@ -29,7 +29,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
@@ -49,6 +48,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
 from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.memory_object_store import MemoryObjectStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, new_log, put, reopened
 
 WRITE = Operation("WRITE", {"mode": "Append", "partitionBy": "[]"}, {"numFiles": "1"})
@@ -111,7 +111,7 @@ def test_actions_are_in_the_order_of_delta_spark_and_identifiers_have_a_time() -
         transactions=(SetTransaction("app", 3),),
         domains=(DomainMetadata("mine", "{}"),),
     )
-    assert commit(log, None, changes, ReadSet(), CommitSettings()) == CommitResult(0, 1, None)
+    assert commit(log, None, changes, ReadSet(), CommitSettings()) == CommitResult(0, 1)
     assert [next(iter(line)) for line in lines(log, 0)] == [
         "commitInfo",
         "metaData",
@@ -164,7 +164,6 @@ def test_an_append_is_committed_after_the_winning_commits() -> None:
         append(reopened(log), f"theirs-{number}.parquet")
     committed = commit(log, base, Changes(WRITE, (written(log),)), ReadSet(), CommitSettings())
     assert (committed.version, committed.attempts) == (4, 2)
-    assert committed.snapshot_before is base
     assert (info(log, 4)["readVersion"], info(log, 4)["commitAttempts"]) == (0, 2)
 
 
@@ -431,7 +430,7 @@ def create(log: DeltaLog) -> CommitResult:
 def test_a_table_is_created_once() -> None:
     log = DeltaLog(MemoryStore(), "t", FixedClock())
     log.store.make_folder(LOG_FOLDER)
-    assert create(log) == CommitResult(0, 1, None)
+    assert create(log) == CommitResult(0, 1)
     with pytest.raises(ConcurrentCreateError):
         create(log)
 

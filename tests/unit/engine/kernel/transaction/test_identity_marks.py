@@ -11,7 +11,6 @@ from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import MetadataChangedError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.identity import Identity, identities, moved
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
@@ -19,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 
 
 def identity_in(snapshot: Snapshot) -> Identity:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Metadata, Protocol, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings, with_enablement
@@ -24,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     with_row_ids,
 )
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, new_log
 
 WRITE = Operation("WRITE")

@@ -14,7 +14,6 @@ from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, DomainMetadata, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
@@ -28,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     keeps_row_ids,
 )
 from tests.examples import examples
+from tests.memory_store import MemoryStore
 
 TRACKED = Protocol(1, 7, None, ("rowTracking", "domainMetadata", "appendOnly"))
 METADATA = Metadata("id", StructType((StructField("a", PrimitiveType("long")),)).to_json())

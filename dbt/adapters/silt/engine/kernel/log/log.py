@@ -55,9 +55,9 @@ class DeltaLog:
         store: rooted at the table's folder, which need not exist yet.
         name: the table's name or path, for messages.
 
-    >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+    >>> from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
     >>> from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
-    >>> store = MemoryStore()
+    >>> store = LocalStore(folder)
     >>> store.make_folder("_delta_log")
     >>> metadata = Metadata("an-id", '{"type": "struct", "fields": []}')
     >>> store.put("_delta_log/00000000000000000000.json", serialize([Protocol(), metadata]))

@@ -1,1 +1,1 @@
-"""The stores of a log: a local folder, an object store, and memory."""
+"""The stores of a log: a local folder and an object store."""

@@ -83,11 +83,6 @@ class StorageSettings:
         """The services to which the given fields belong."""
         return frozenset(each for each, names in _OF_SERVICE.items() if any(getattr(self, name) for name in names))
 
-    @property
-    def secrets(self) -> list[str]:
-        """The values that must not be shown."""
-        return [value for name in sorted(SECRETS) if (value := getattr(self, name))]
-
 
 SECRETS: Final = frozenset(each.name for each in fields(StorageSettings) if each.metadata.get("is_secret"))
 """The names of the fields whose values are never shown."""

@@ -136,8 +136,8 @@ class Store(Protocol):
     Every method may raise StorageError; after a write, it means that the write may or may not have taken place, unless
     it is a NotWrittenError.
 
-    >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
-    >>> store = MemoryStore()
+    >>> from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
+    >>> store = LocalStore(folder)
     >>> store.make_folder("_delta_log")
     >>> store.put_if_absent("_delta_log/0.json", b"first")
     <PutResult.CREATED: 'created'>

@@ -163,11 +163,6 @@ def merged(protocol: Protocol, other: Protocol) -> Protocol:
     return upgraded(protocol, dict.fromkeys((*_writer_features(other), *_reader_features(other))))
 
 
-def feature_names() -> tuple[str, ...]:
-    """Returns all features that this engine knows."""
-    return tuple(_FEATURES)
-
-
 def has_feature(protocol: Protocol, name: str) -> bool:
     """Returns whether the protocol names or implies the feature."""
     return name in _writer_features(protocol) or name in _reader_features(protocol)

@@ -92,11 +92,10 @@ class AttemptPoint:
 
 @dataclass(frozen=True)
 class CommitResult:
-    """The version that was committed, the number of attempts, and the snapshot that the changes are based on."""
+    """The version that was committed, and the number of attempts."""
 
     version: int
     attempts: int
-    snapshot_before: Snapshot | None
 
 
 def commit(
@@ -118,10 +117,10 @@ def commit(
         DataFileMissingError: if a data file to be added does not exist.
         The errors of `validation.check_changes`.
 
-    >>> from dbt.adapters.silt.engine.kernel.storage.memory_store import MemoryStore
+    >>> from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
     >>> from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
     >>> from dbt.adapters.silt.engine.kernel.transaction.changes import Operation
-    >>> log = DeltaLog(MemoryStore(), "main.orders")
+    >>> log = DeltaLog(LocalStore(folder), "main.orders")
     >>> log.store.make_folder("_delta_log")
     >>> schema = '{"type": "struct", "fields": []}'
     >>> creation = Changes(Operation("CREATE TABLE"), protocol=Protocol(), metadata=Metadata("an-id", schema))
@@ -180,13 +179,13 @@ def _create(log: DeltaLog, folder: PinnedFolder, changes: Changes, info: actions
     if isinstance(outcome, Conflict):
         raise errors.ConcurrentCreateError("another writer created the table first", table=log.name)
     log.after_commit(0)
-    return CommitResult(0, 1, None)
+    return CommitResult(0, 1)
 
 
 def _commit_after_winners(
     log: DeltaLog, folder: PinnedFolder, pending: PendingCommit, info: actions.CommitInfo, max_attempts: int
 ) -> CommitResult:
-    base, pending, point = pending.base, pending, AttemptPoint(pending.base.version + 1, pending.base.timestamp)
+    point = AttemptPoint(pending.base.version + 1, pending.base.timestamp)
     began_ms = log.clock.now_ms()
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
@@ -194,7 +193,7 @@ def _commit_after_winners(
         outcome = checked_attempt(log, folder, pending, point.version, entry)
         if isinstance(outcome, Committed):
             log.after_commit(point.version)
-            return CommitResult(point.version, attempts, base)
+            return CommitResult(point.version, attempts)
         if isinstance(outcome, Unknown):
             raise state_unknown(log, point.version, outcome)
         # The wait precedes reading the winners, so that the next attempt follows all commits made during the wait.

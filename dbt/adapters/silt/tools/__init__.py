@@ -1,1 +1,0 @@
-"""Supports tools around dbt that look up the adapter's type."""
