@@ -2,19 +2,16 @@
      documentation. Views, and all nodes of a project whose `can_clone_table` returns false, become views of the other
      environment's relation. --#}
 {% materialization clone, adapter='silt' %}
-  {%- set other = silt_other_materialization('clone') -%}
-  {%- if other is not none -%}
-    {{ return(other()) }}
+  {%- set node = adapter.begin_node('clone', context) -%}
+  {%- if node.other is not none -%}
+    {{ return(node.other()) }}
   {%- endif -%}
-  {%- do adapter.begin_own_materialization() -%}
   {%- if not defer_relation -%}
     {{ log("No relation found in state manifest for " ~ model.unique_id, info=True) }}
     {{ return({'relations': []}) }}
   {%- endif -%}
-  {%- set existing_relation = load_cached_relation(this) -%}
-  {%- set unit = adapter.clone_unit(model, flags.FULL_REFRESH) -%}
-  {%- set earlier = adapter.earlier_result(unit, this) -%}
-  {%- if existing_relation is not none and not flags.FULL_REFRESH and earlier is none -%}
+  {%- set existing_relation = node.existing -%}
+  {%- if existing_relation is not none and not flags.FULL_REFRESH and node.done is none -%}
     {{ log("Relation " ~ existing_relation ~ " already exists", info=True) }}
     {{ return({'relations': []}) }}
   {%- endif -%}
@@ -27,10 +24,10 @@
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- if target_relation == source -%}
     {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ target_relation) }}
-  {%- elif earlier is not none -%}
-    {%- do silt_skip(earlier) -%}
+  {%- elif node.done is not none -%}
+    {%- do silt_skip(node.done) -%}
   {%- else -%}
-    {%- call silt_write(unit) -%}
+    {%- call silt_write(node.unit) -%}
       {{ create_or_replace_clone(target_relation.incorporate(replaces=existing_relation is not none), source) }}
     {%- endcall -%}
   {%- endif -%}

@@ -15,37 +15,14 @@
 {% endmacro %}
 
 
-{#-- The first step of a materialization: its checks fail before anything is read or written. --#}
-{% macro silt_begin() %}
-  {%- do adapter.begin_own_materialization() -%}
-  {%- do silt_check_configs() -%}
-  {%- do adapter.begin_later(model) -%}
-{% endmacro %}
-
-
 {% macro silt_run_pre_hooks(hooks) %}
   {%- do run_hooks(hooks, inside_transaction=False) -%}
   {%- do run_hooks(hooks, inside_transaction=True) -%}
 {% endmacro %}
 
 
-{#-- Like `silt_run_pre_hooks`, for a node that may be reused. Returns the result of a node that is reused; its hooks do not run,
-     unless its config says so: then they run before the decision, because they may change what the node reads. --#}
-{% macro silt_reuse(hooks, unit, relation, full_refresh) %}
-  {%- set runs_hooks = adapter.runs_hooks_on_reuse(model) -%}
-  {%- if runs_hooks -%}
-    {%- do silt_run_pre_hooks(hooks) -%}
-  {%- endif -%}
-  {%- set reused = adapter.reused_result(unit, model, relation, full_refresh) -%}
-  {%- if reused is none and not runs_hooks -%}
-    {%- do silt_run_pre_hooks(hooks) -%}
-  {%- endif -%}
-  {{ return(reused) }}
-{% endmacro %}
-
-
-{% macro silt_run_post_hooks(hooks, reused=none) %}
-  {%- if reused is none or adapter.runs_hooks_on_reuse(model) -%}
+{% macro silt_run_post_hooks(hooks, wanted=true) %}
+  {%- if wanted -%}
     {{ run_hooks(hooks, inside_transaction=True) }}
     {{ run_hooks(hooks, inside_transaction=False) }}
     {%- do silt_run_after_publish(config.get('after_publish')) -%}

@@ -1,24 +1,18 @@
 {% materialization incremental, adapter='silt', supported_languages=['sql', 'python'] -%}
-  {%- set other = silt_other_materialization('incremental') -%}
-  {%- if other is not none -%}
-    {{ return(other()) }}
+  {%- set node = adapter.begin_node('incremental', context) -%}
+  {%- if node.other is not none -%}
+    {{ return(node.other()) }}
   {%- endif -%}
-  {%- do silt_begin() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
   {%- set on_schema_change = config.get('on_schema_change') or 'ignore' -%}
   {%- set strategy = config.get('incremental_strategy') or 'default' -%}
-  {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, strategy) -%}
-  {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
-  {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}
-
-  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set strategy_macro = node.prepared -%}
+  {%- set existing_relation = node.existing -%}
   {%- set rebuild = existing_relation is none or not existing_relation.is_table or should_full_refresh() -%}
 
-  {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
-  {%- if earlier is not none -%}
-    {%- do silt_skip(earlier) -%}
+  {%- if node.done is not none -%}
+    {%- do silt_skip(node.done) -%}
   {%- else -%}
-    {%- do silt_warn_of_losses(existing_relation, target_relation) -%}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
     {%- set query = silt_model_query(temp_relation) -%}
     {%- if not rebuild and config.get('on_missing_changes') == 'full_refresh' -%}
@@ -32,7 +26,7 @@
           {%- do exceptions.warn(warning) -%}
         {%- endif -%}
       {%- endif -%}
-      {%- call silt_write(unit) -%}
+      {%- call silt_write(node.unit) -%}
         {{ create_table_as(False, target_relation.incorporate(replaces=existing_relation is not none), silt_first_rows(strategy, query)) }}
       {%- endcall -%}
     {%- else -%}
@@ -54,7 +48,7 @@
         'evolve': columns['evolve'],
       } -%}
       {%- set statements = strategy_macro(arguments) -%}
-      {%- call silt_write(unit, change={'relation': existing_relation, 'query': silt_with_header(query)}) -%}
+      {%- call silt_write(node.unit, change={'relation': existing_relation, 'query': silt_with_header(query)}) -%}
         {{ statements if statements is string else statements | join(';\n') }}
       {%- endcall -%}
     {%- endif -%}
@@ -63,7 +57,7 @@
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, rebuild)) -%}
   {%- do persist_docs(target_relation, model) -%}
 
-  {{ silt_run_post_hooks(post_hooks, reused) }}
+  {{ silt_run_post_hooks(post_hooks, node.runs_later_hooks) }}
 
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}

@@ -1,8 +1,8 @@
 {#-- No background process could refresh a materialized view, and Spark's own materialized views need a pipeline. --#}
 {% materialization materialized_view, adapter='silt' %}
-  {%- set other = silt_other_materialization('materialized_view') -%}
-  {%- if other is not none -%}
-    {{ return(other()) }}
+  {%- set node = adapter.begin_node('materialized_view', context) -%}
+  {%- if node.other is not none -%}
+    {{ return(node.other()) }}
   {%- endif -%}
   {%- do exceptions.raise_compiler_error(
     "materialized views are not supported: use `materialized: incremental`, which each run brings up to date, or `table`"

@@ -1,36 +1,25 @@
 {#-- Passes a seed's rows to Spark as one Arrow table, so that nulls, quotes and long numbers are unchanged; one statement then
      creates the table, as for a model. --#}
 {% materialization seed, adapter='silt' %}
-  {%- set other = silt_other_materialization('seed') -%}
-  {%- if other is not none -%}
-    {{ return(other()) }}
+  {%- set node = adapter.begin_node('seed', context) -%}
+  {%- if node.other is not none -%}
+    {{ return(node.other()) }}
   {%- endif -%}
-  {%- do silt_begin() -%}
   {%- set target_relation = this.incorporate(type='table') -%}
-  {%- set unit = adapter.main_unit(model, should_full_refresh()) -%}
-  {%- for warning in adapter.check_seed_file(model, config.get('column_types'), config.get('delimiter')) or [] -%}
-    {%- do exceptions.warn(warning) -%}
-  {%- endfor -%}
-  {%- set agate_table = adapter.read_seed_file(model, config.get('column_types'), config.get('delimiter')) -%}
-  {%- if agate_table is none -%}
-    {%- set agate_table = load_agate_table() -%}
-  {%- endif -%}
+  {%- set agate_table = node.prepared -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
-  {%- set reused = silt_reuse(pre_hooks, unit, target_relation, should_full_refresh()) -%}
-
-  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set existing_relation = node.existing -%}
   {%- if existing_relation is not none and existing_relation.is_view -%}
     {%- do exceptions.raise_compiler_error("Cannot seed to '{}', it is a view".format(existing_relation)) -%}
   {%- endif -%}
 
-  {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
-  {%- if earlier is not none -%}
-    {%- do silt_skip(earlier) -%}
+  {%- if node.done is not none -%}
+    {%- do silt_skip(node.done) -%}
   {%- else -%}
     {%- set view = make_temp_relation(target_relation) -%}
     {%- set staged = adapter.stage_seed(model['name'], agate_table, view, config.get('column_types')) -%}
     {%- set query = silt_seed_query(agate_table, view, staged) -%}
-    {%- call silt_write(unit, staged) -%}
+    {%- call silt_write(node.unit, staged) -%}
       {{ silt_create_table(target_relation.incorporate(replaces=existing_relation is not none), query, silt_documented_columns(query, types=staged.sized)) }}
     {%- endcall -%}
   {%- endif -%}
@@ -38,7 +27,7 @@
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
   {%- do persist_docs(target_relation, model) -%}
 
-  {{ silt_run_post_hooks(post_hooks, reused) }}
+  {{ silt_run_post_hooks(post_hooks, node.runs_later_hooks) }}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

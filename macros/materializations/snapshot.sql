@@ -1,13 +1,10 @@
 {#-- dbt's own snapshot, but with its staging table and its merge in one statement: new, changed and missing rows are found in the
      table version that the merge commits against, so two runs at the same time cannot both add a row. --#}
 {% materialization snapshot, adapter='silt' %}
-  {%- set other = silt_other_materialization('snapshot') -%}
-  {%- if other is not none -%}
-    {{ return(other()) }}
+  {%- set node = adapter.begin_node('snapshot', context) -%}
+  {%- if node.other is not none -%}
+    {{ return(node.other()) }}
   {%- endif -%}
-  {%- do silt_begin() -%}
-  {%- set unit = adapter.main_unit(model, false) -%}
-  {%- set reused = silt_reuse(pre_hooks, unit, this, false) -%}
 
   {%- set target_exists, target_relation = get_or_create_relation(
     database=model.database, schema=model.schema, identifier=model.get('alias', model.get('name')), type='table'
@@ -16,9 +13,8 @@
     {%- do exceptions.relation_wrong_type(target_relation, 'table') -%}
   {%- endif -%}
 
-  {%- set earlier = adapter.earlier_result(unit, target_relation) if reused is none else reused -%}
-  {%- if earlier is not none -%}
-    {%- do silt_skip(earlier) -%}
+  {%- if node.done is not none -%}
+    {%- do silt_skip(node.done) -%}
   {%- else -%}
     {%- do adapter.check_snapshot_strategy(config.get('strategy'), context) -%}
     {%- set strategy = strategy_dispatch(config.get('strategy'))(
@@ -26,16 +22,15 @@
     ) -%}
     {%- set query = adapter.one_query(model['compiled_code']) -%}
     {%- if target_exists -%}
-      {%- do silt_warn_of_losses(target_relation, target_relation) -%}
       {%- do silt_follow_definition(target_relation) -%}
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, query, target_relation) -%}
-      {%- call silt_write(unit, change={'relation': target_relation, 'query': silt_with_header(query)}) -%}
+      {%- call silt_write(node.unit, change={'relation': target_relation, 'query': silt_with_header(query)}) -%}
         {{ silt_snapshot_merge(strategy, staging, target_relation) }}
       {%- endcall -%}
     {%- else -%}
-      {%- call silt_write(unit) -%}
+      {%- call silt_write(node.unit) -%}
         {{ create_table_as(False, target_relation.incorporate(replaces=false), build_snapshot_table(strategy, query)) }}
       {%- endcall -%}
     {%- endif -%}
@@ -44,7 +39,7 @@
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(target_exists, False)) -%}
   {%- do persist_docs(target_relation, model) -%}
 
-  {{ silt_run_post_hooks(post_hooks, reused) }}
+  {{ silt_run_post_hooks(post_hooks, node.runs_later_hooks) }}
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

@@ -1,5 +1,5 @@
 {% materialization test, adapter='silt' %}
-  {%- set other = silt_other_materialization('test') -%}
+  {%- set other = adapter.begin_node('test', context).other -%}
   {{ return(silt_test() if other is none else other()) }}
 {% endmaterialization %}
 

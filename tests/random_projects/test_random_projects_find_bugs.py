@@ -48,7 +48,7 @@ TIMES_MAY_BE_EQUAL: Final = """
 """
 
 HOOKS_READ_NOTHING: Final = """
-{% macro silt_run_post_hooks(hooks, reused=none) %}{% endmacro %}
+{% macro silt_run_post_hooks(hooks, wanted=true) %}{% endmacro %}
 """
 
 

@@ -30,14 +30,14 @@ ROOMS = {
     "engine/statements": 7800,
     "kept_spark": 1150,
     "materializations": 6550,
-    "methods": 2050,
+    "methods": 2250,
     "records": 2150,
     "report": 1800,
     "runs": 4600,
     "session": 4000,
     "status_lines": 550,
 }
-TOTAL = 96300
+TOTAL = 96350
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

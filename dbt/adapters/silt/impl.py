@@ -32,6 +32,7 @@ from dbt.adapters.silt.methods.contracts import ContractMethods
 from dbt.adapters.silt.methods.documentation import DocumentationMethods
 from dbt.adapters.silt.methods.incremental import IncrementalMethods, SnapshotMethods
 from dbt.adapters.silt.methods.later_statements import LaterStatementMethods
+from dbt.adapters.silt.methods.nodes import NodeMethods
 from dbt.adapters.silt.methods.operations import RegistrationMethods, RollbackMethods
 from dbt.adapters.silt.methods.overrides import OverrideMethods
 from dbt.adapters.silt.methods.schemas import SchemaMethods
@@ -152,6 +153,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     SeedMethods,
     SnapshotMethods,
     ChangeMethods,
+    NodeMethods,
     UnitTestMethods,
     SparkAdapter,
 ):
@@ -293,7 +295,6 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     # Files outside of the warehouse
 
-    @available.parse_none
     def external_target(self, model: Mapping[str, Any], location: str) -> external_targets.ExternalTarget:
         """Returns location and format of the files that a model of the materialization `external` writes."""
         columns = partitioning(model["config"].get("partition_by")).columns
@@ -317,7 +318,6 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
                 rows = handle.warehouse.sql(cut_relations.current_text(query))
                 return external_files.write_external(rows, target, self.connections.environment.open_store)
 
-    @available.parse(lambda *_, **__: [])
     def config_warnings(
         self,
         model: Mapping[str, Any],

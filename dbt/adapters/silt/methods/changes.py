@@ -96,7 +96,6 @@ class LossMethods(metaclass=AdapterMeta):
     def _find(self, relation: SiltRelation) -> RelationEntry | None:
         """Returns the table or view of that name."""
 
-    @available.parse_none
     def loss_warning(self, model: Mapping[str, Any], existing: SiltRelation | None, target: SiltRelation) -> str | None:
         """Returns the warning about a node's write that removes rows or versions from an existing table, if it does.
 

@@ -43,7 +43,6 @@ class LaterStatementMethods(metaclass=AdapterMeta):
             with self.connections.exception_handler("record that the hooks have run"):
                 self.connections.runner.end_hooks(self.connections.catalog)
 
-    @available.parse_none
     def begin_later(self, model: Mapping[str, Any]) -> None:
         """Drops the statements that an earlier command of the run has left for the node, which states them again."""
         later = self.connections.later

@@ -82,12 +82,10 @@ class OverrideMethods(metaclass=AdapterMeta):
                 error.msg = f"{error.msg}. {remedy}"
             raise
 
-    @available.parse_none
     def other_materialization(self, name: str) -> Macro | None:
         """Returns the project's materialization that replaces the materialization of that name."""
         return self._overrides().materialization(name)
 
-    @available.parse_list
     def unused_macro_warnings(self, name: str) -> list[str]:
         """Returns a warning, once in a run, for each override of a dbt macro that this adapter does not call."""
         overrides = self._overrides()

@@ -30,7 +30,6 @@ class SeedMethods(metaclass=AdapterMeta):
     connections: SiltConnectionManager
     write_unit: Callable[[str, Unit | None], AdapterResponse]
 
-    @available.parse_none
     def check_seed_file(
         self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str | None
     ) -> list[str]:
@@ -38,7 +37,6 @@ class SeedMethods(metaclass=AdapterMeta):
         with self.connections.exception_handler(f"look at the file of {model['name']}"):
             return seed_checks.check_file(model, types or (), delimiter)
 
-    @available.parse_none
     def read_seed_file(
         self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str
     ) -> agate.Table | None:
