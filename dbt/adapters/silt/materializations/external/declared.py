@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ class DeclaredFiles(Container[str]):
 
     Attributes:
         find: returns the locations that sources and models configure.
-        codes: returns the code of the project's models, with its Jinja: it declares the locations that it gives to
+        codes: returns the code of the project's nodes, with its Jinja: it declares the locations that it gives to
             `read_files` or to a format (``csv.`/data/x.csv` ``), and paths that are strings in Jinja.
-        compiled: returns the code of the models as dbt has last compiled it, for paths that Jinja composes; read for
+        compiled: returns the code of the nodes as dbt has last compiled it, for paths that Jinja composes; read for
             the first location that nothing else declares.
     """
 
@@ -57,21 +58,25 @@ class DeclaredFiles(Container[str]):
 
 
 def _named(code: str) -> Iterator[str]:
-    """Yields the locations that the code of a model names."""
+    """Yields the locations that the code of a node names."""
     yield from named_files(code)
     yield from (found[1].replace("``", "`") for found in _BY_FORMAT.finditer(code))
     for block in _JINJA.findall(code):
         yield from (found[2] for found in _STRING.finditer(block) if _IN_A_FOLDER.search(found[2]))
 
 
-def compiled_text(target: Path, package: str, file: str) -> str:
-    """Returns the code of a model as dbt has last compiled it into a target folder; empty if it cannot be read.
+def compiled_code(target: Path, node: Mapping[str, Any]) -> str:
+    """Returns the code of a node as this command, or else the last command, has compiled it; empty if neither has.
 
     Args:
-        file: the path of the model's file in its package.
+        target: dbt's target folder, with compiled files of models and tests, but not of snapshots.
+        node: the node as in `manifest.json`.
     """
+    file, path = str(node.get("original_file_path")), str(node.get("path"))
+    is_alone = os.path.basename(file) == os.path.basename(path)  # otherwise its file is a folder there
+    written = target / "compiled" / str(node.get("package_name")) / file / ("" if is_alone else path)
     try:
-        return (target / "compiled" / package / file).read_text(encoding="utf-8")
+        return str(node.get("compiled_code") or "") or written.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""
 
@@ -90,10 +95,7 @@ def of_artifact(path: Path, project_root: str) -> DeclaredFiles:
     return DeclaredFiles(
         lambda: _locations(*manifest(), project_root),
         lambda: (str(each.get("raw_code") or "") for each in manifest()[1]),
-        lambda: (
-            compiled_text(path.parent, str(each.get("package_name")), str(each.get("original_file_path")))
-            for each in manifest()[1]
-        ),
+        lambda: (compiled_code(path.parent, each) for each in manifest()[1]),
     )
 
 

@@ -12,7 +12,7 @@ from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.dbt_seams.project_values import rendered
 from dbt.adapters.silt.engine.catalog.locations import local_path
-from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, compiled_text
+from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, compiled_code
 from dbt.adapters.silt.materializations.external.sources import external_of
 from dbt.adapters.silt.materializations.external.target import resolve_location
 
@@ -42,12 +42,11 @@ def _locations(manifest: Any, config: Any) -> Iterator[str]:
 
 
 def _codes(manifest: Any) -> Iterator[str]:
-    """Yields the code of the manifest's models, with its Jinja."""
+    """Yields the code of the manifest's nodes, with its Jinja."""
     yield from (str(getattr(node, "raw_code", "")) for node in getattr(manifest, "nodes", {}).values())
 
 
 def _compiled(manifest: Any, target: Path) -> Iterator[str]:
-    """Yields the code of the manifest's models as this command, or else the last command, has compiled it."""
+    """Yields the code of the manifest's nodes as this command, or else the last command, has compiled it."""
     for node in getattr(manifest, "nodes", {}).values():
-        if node.resource_type == "model":
-            yield node.compiled_code or compiled_text(target, node.package_name, node.original_file_path)
+        yield compiled_code(target, vars(node))
