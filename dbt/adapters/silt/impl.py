@@ -183,7 +183,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     ) -> Iterator[None]:
         named = super().connection_named(name, query_header_context, should_release_connection)
         node = self.connections.node.scope(query_header_context, lambda: self.connections.handle.is_cancelled)
-        with named, node, self.explain_missing_macros():
+        with named, node, self.explain_macros():
             self.check_materialization(query_header_context)
             yield
             self.register_own_table()

@@ -59,3 +59,33 @@ class TestUpkeep:
         both = json.dumps({"table": table, "version": 1, "timestamp": "2024-01-01"})
         run_dbt(["run-operation", "silt_restore", "--args", both], expect_pass=False)
         run_dbt(["run-operation", "silt_vacuum", "--args", json.dumps({"table": table, "retain_hours": 1})], False)
+
+
+OWN_MACRO = """
+{% macro keep() %}
+  {%- do silt_vacuum() -%}
+{% endmacro %}
+"""
+
+
+class TestWithoutATable:
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"keep.sql": OWN_MACRO}
+
+    def said(self, name: str) -> str:
+        _, output = run_dbt_and_capture(["run-operation", name], expect_pass=False)
+        return str(output)
+
+    @pytest.mark.parametrize("name", ["silt_vacuum", "silt_optimize", "silt_restore"])
+    def test_an_operation_without_a_table_says_so_and_names_no_macro_that_it_is_made_of(
+        self, project: Any, name: str
+    ) -> None:
+        said = self.said(name)
+        assert f"{name} needs the name of a table: dbt run-operation {name} --args" in said
+        assert "> " not in said
+
+    def test_macros_of_the_project_are_named(self, project: Any) -> None:
+        said = self.said("keep")
+        assert "silt_vacuum needs the name of a table" in said
+        assert "silt_check_table" not in said and "macro keep (macros/keep.sql)" in said

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.factory import get_adapter_package_names
-from dbt_common.exceptions import CompilationError
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError
 from dbt.adapters.silt.lazy import lazy_module
@@ -72,14 +72,20 @@ class OverrideMethods(metaclass=AdapterMeta):
         return f"select * from (\n{sql}\n)\nlimit {limit}" if _excludes_limit(sql) else f"{sql}\nlimit {limit}"
 
     @contextlib.contextmanager
-    def explain_missing_macros(self) -> Iterator[None]:
-        """Adds the likely macro, or its package, to an error about a macro that does not exist."""
+    def explain_macros(self) -> Iterator[None]:
+        """Adds the likely macro, or its package, to an error about a macro that does not exist.
+
+        The lines below an error name the project's macros only: those of dbt and of this package lead to nothing that a
+        user could correct.
+        """
         try:
             yield
-        except CompilationError as error:
-            remedy = None if self._macro_resolver is None else self._overrides().missing_macro(str(error.msg))
-            if remedy is not None:
+        except DbtRuntimeError as error:
+            is_compiled = isinstance(error, CompilationError) and self._macro_resolver is not None
+            if is_compiled and (remedy := self._overrides().missing_macro(str(error.msg))) is not None:
                 error.msg = f"{error.msg}. {remedy}"
+            own = get_adapter_package_names("silt")
+            error.stack = [each for each in error.stack if getattr(each, "package_name", None) not in own]
             raise
 
     def other_materialization(self, name: str) -> Macro | None:
