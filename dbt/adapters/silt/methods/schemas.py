@@ -50,6 +50,7 @@ class SchemaMethods(metaclass=AdapterMeta):
     def create_schema(self, relation: BaseRelation) -> None:
         """Creates a schema. If that fails before a run, the error is kept, and raised for each node in the schema."""
         try:
+            self._make_root(relation.database or self._own_database, str(relation.schema))
             super().create_schema(relation)  # type: ignore[misc]
             self.connections.log_new_folder(relation.database or self._own_database)
         except DbtRuntimeError as error:
@@ -60,9 +61,16 @@ class SchemaMethods(metaclass=AdapterMeta):
                 raise
             self._failed_schemas[self._key(relation.database, relation.schema)] = error
 
+    def _make_root(self, database: str, schema: str) -> None:
+        """Creates the folder of a database, because the statement that creates the schema waits for Spark."""
+        catalog = self.connections.environment.catalog
+        if normalize(unquote(database)) in catalog.databases():
+            with self.connections.exception_handler(f"create the schema {database}.{schema}"):
+                catalog.make_root(unquote(database), schema)
+
     @available.parse_none
     def check_place(self, node: Mapping[str, Any]) -> None:
-        """Checks that the node's table or view can be in its database and schema.
+        """Checks, without Spark, that the node's table or view can be in its database and schema, and be written.
 
         Raises:
             DbtRuntimeError: if it cannot.
@@ -70,9 +78,10 @@ class SchemaMethods(metaclass=AdapterMeta):
         name = (node.get("database") or self._own_database, node["schema"], node.get("alias") or node["name"])
         with self.connections.exception_handler(f"look up the schema of {node['name']}"):
             self.connections.catalog.check_database(RelationName(*name).database)
-        error = self._failed_schemas.get(self._key(*name[:2]))
-        if error is not None:
-            raise error
+            error = self._failed_schemas.get(self._key(*name[:2]))
+            if error is not None:
+                raise error
+            self.connections.environment.catalog.check_writable(RelationName(*name))
 
     @property
     def _failed_schemas(self) -> dict[tuple[str, str], DbtRuntimeError]:

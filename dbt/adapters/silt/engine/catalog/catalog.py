@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.catalog.branch_database import BranchDatabase
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.database import Database
 from dbt.adapters.silt.engine.catalog.documents import Function, View
+from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase
 from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
@@ -167,6 +168,28 @@ class Catalog:
         if not self.has_schema(database, name):
             check_new_names(name)
         self._database(database).create_schema(name, if_not_exists)
+
+    def make_root(self, database: str, schema: str) -> None:
+        """Creates the folder of a database for a schema, if it does not exist; an object store needs none.
+
+        Raises:
+            StorageError: if the folder cannot be created or written.
+        """
+        store = self._database(database).store
+        if store.has_folders:
+            layout.make_root(store, schema)
+            store.check_writable()
+
+    def check_writable(self, name: RelationName) -> None:
+        """Checks, without a write, that a relation can be created or changed, as far as the storage reports it.
+
+        Raises:
+            ReadOnlyStorageError: if it cannot.
+        """
+        try:
+            self._database(name.database).store.child(f"{name.schema}/{name.identifier}").check_writable()
+        except ReadOnlyStorageError as error:
+            raise ReadOnlyStorageError(error.problem, table=str(name)) from error
 
     def drop_schema(self, database: str, schema: str, cascade: bool = False, if_exists: bool = False) -> None:
         """Drops a schema; with `cascade`, also its content, tables as by `drop_table`.

@@ -74,12 +74,28 @@ def make_schema(store: Store, schema: str, clock: Clock) -> PutResult:
     Raises:
         StorageError: if the root cannot be created or written.
     """
-    try:
+    make_root(store, schema)
+    with _explained(store, schema), exclusive(store, "", clock):
+        store.make_folder(schema)
+        return store.put_if_absent(f"{schema}/{_SCHEMA_MARKER}", serialize_schema(clock.now_ms()))
+
+
+def make_root(store: Store, schema: str) -> None:
+    """Creates the root for a schema, if it does not exist, but no folder above it.
+
+    Raises:
+        StorageError: if the root cannot be created or written.
+    """
+    with _explained(store, schema):
         _check_above(store)
         _make_root(store)
-        with exclusive(store, "", clock):
-            store.make_folder(schema)
-            return store.put_if_absent(f"{schema}/{_SCHEMA_MARKER}", serialize_schema(clock.now_ms()))
+
+
+@contextmanager
+def _explained(store: Store, schema: str) -> Iterator[None]:
+    """Adds the warehouse to an error about one of its folders."""
+    try:
+        yield
     except (ObjectExists, ObjectMissing) as error:
         raise _not_made(store, schema, _obstacle(store, schema)) from error
     except StorageError as error:
