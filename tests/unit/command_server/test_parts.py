@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.silt.command_server import preparation, request
 from dbt.adapters.silt.command_server.request import RUN, BrokenOffError, Request, receive, send
+from dbt.adapters.silt.command_server.server import pause
 from dbt.adapters.silt.dbt_seams.prepared_classes import restored
 
 _BYTES = st.binary(max_size=20).map(lambda each: each.replace(b"\0", b""))
@@ -117,3 +118,8 @@ def test_globals_of_dbt_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     assert module.mapping is mapping
     seen = (module.text, module.mapping, module.members, module.items, module.same)
     assert seen == (None, {"a": 1}, {1}, [1, 2], (1,))
+
+
+def test_a_server_that_still_prepares_leaves_most_of_the_time_to_its_commands() -> None:
+    assert pause(0.5, is_used=False) == 0
+    assert pause(0.5, is_used=True) > 1

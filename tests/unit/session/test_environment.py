@@ -1,7 +1,10 @@
-"""The location of a profile's warehouse, and the answers about it without Spark."""
+"""The location of a profile's warehouse, the answers about it without Spark, and the early start of Spark."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,9 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.session import early_spark
 from dbt.adapters.silt.session.environment import Environment, environment_of
+from dbt.adapters.silt.session.spark import SessionSettings
 
 
 def test_a_process_has_one_environment_for_equal_profiles(tmp_path: Path) -> None:
@@ -81,6 +86,32 @@ def test_a_connection_that_is_no_longer_wanted_does_not_wait_until_spark_has_sta
             environment.open(NoRunner(), check_wanted=check)
     with pytest.raises(InvalidSettingError, match="a_file is a file"):
         environment.open(NoRunner())
+
+
+@pytest.mark.parametrize("keep_alive", [None, "15 minutes"])
+def test_an_embedded_and_a_kept_spark_start_early(
+    keep_alive: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[SessionSettings] = []
+    imported = threading.Event()
+    monkeypatch.setattr(early_spark, "start_spark", started.append)
+    profile = SiltCredentials(keep_alive=keep_alive)
+    assert early_spark.start(profile, tmp_path, meanwhile=imported.set) is None
+    assert [each.keep_alive for each in started] == [profile.keep_alive_time]
+    assert imported.wait(60)
+
+
+def test_a_server_is_left_to_the_first_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[SessionSettings] = []
+    monkeypatch.setattr(early_spark, "start_spark", started.append)
+    assert early_spark.start(SiltCredentials(remote="sc://127.0.0.1:1"), tmp_path, meanwhile=list) is None
+    assert started == []
+
+
+def test_the_keeper_of_a_spark_starts_java_without_the_engine() -> None:
+    code = "import sys, dbt.adapters.silt.session.keeper; print('dbt.adapters.silt.engine.warehouse' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.strip() == "False"
 
 
 class NoRunner:

@@ -154,7 +154,7 @@ class TestShared:
         self, cache: Path, clients: tuple[Client, Client]
     ) -> None:
         with Client(cache) as parent:
-            parent.run("import importlib, os; importlib.import_module(kept.CLIENT)")
+            parent.run("import os; kept.connect_client.connect")
             parent.run(
                 "def child():\n"
                 "    reads, writes = os.pipe()\n"

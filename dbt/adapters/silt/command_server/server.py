@@ -29,6 +29,8 @@ from dbt.adapters.silt.command_server.request import STANDARD, Request, valid_si
 _LONGEST_WAIT_SECONDS: Final = 30
 """Waits are short: `keep_alive` includes the time that the machine sleeps, but a sleeping machine ends no wait."""
 
+_PAUSE_PER_STEP: Final = 3
+
 
 class CommandServer:
     """Forks a handler for each connection, until the idle time has passed or the server is asked to end.
@@ -70,8 +72,9 @@ class CommandServer:
         next(self._steps)
         self._note_imports()
         while True:
+            began = _now()
             is_warm = next(self._steps, None) is None
-            if self._wait(self._seconds_left() if is_warm else 0):
+            if self._wait(self._seconds_left() if is_warm else pause(_now() - began, bool(self._handlers))):
                 handler = self._fork()
                 if handler is not None:
                     return handler
@@ -162,6 +165,11 @@ class CommandServer:
         os.close(self._waker)
         self._idle.close()
         os.setsid()
+
+
+def pause(step_seconds: float, is_used: bool) -> float:
+    """Returns the seconds to wait after a step of the preparation: running commands get most of the processor."""
+    return _PAUSE_PER_STEP * step_seconds if is_used else 0
 
 
 def _now() -> float:

@@ -17,15 +17,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import SparkUnavailableError
-from dbt.adapters.silt.engine.warehouse import Warehouse
-from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.session.java_launch import (
     Java,
     archive_path,
@@ -35,6 +33,16 @@ from dbt.adapters.silt.session.java_launch import (
     to_archive,
 )
 from dbt.adapters.silt.session.spark import SessionSettings, note_launch, open_session, stop_spark
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dbt.adapters.silt.engine import warehouse as engine
+    from dbt.adapters.silt.session import fetch
+else:  # a kept Spark starts before the engine is imported
+    pa = lazy_module("pyarrow")
+    engine = lazy_module("dbt.adapters.silt.engine.warehouse")
+    fetch = lazy_module("dbt.adapters.silt.session.fetch")
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"
 """The environment variable that decides whether commands create an archive: never (`off`) or everywhere (`on`)."""
@@ -131,13 +139,13 @@ def rehearse(spark: SparkSession, folder: str) -> None:
     Raises:
         SiltError: if a statement failed.
     """
-    warehouse = Warehouse(spark, str(Path(folder, WAREHOUSE)))
+    warehouse = engine.Warehouse(spark, str(Path(folder, WAREHOUSE)))
     rows = spark.createDataFrame(pa.table({"id": ["1", "2"], "name": ["one", None]}))
     rows.createOrReplaceTempView("seed_rows")
     for text in STATEMENTS:
         frame = warehouse.execute(text).dataframe
         if frame is not None:
-            fetchable(frame).toArrow()
+            fetch.fetchable(frame).toArrow()
 
 
 def _write_archive(path: Path, java: Java) -> bool:

@@ -1,10 +1,12 @@
-"""Starts the Spark of a profile before the engine is imported: Java starts while Python imports the engine."""
+"""Starts the Spark of a profile before the engine is imported: Spark starts while Python imports the engine."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.catalog.locations import check_locations
@@ -14,27 +16,32 @@ from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.session.jars import SparkStorage
-from dbt.adapters.silt.session.spark import SessionSettings, start_spark
+from dbt.adapters.silt.session.spark import SessionSettings, start_spark, why_not_kept
+
+logger = AdapterLogger("Silt")
 
 
 def start(given: SiltCredentials, project_root: Path, meanwhile: Callable[[], object]) -> SiltError | None:
-    """Starts the embedded Spark of a profile. A kept Spark or a server is left to the first connection.
+    """Starts the Spark of a profile, embedded or kept. A server is left to the first connection.
 
     Args:
         given: the profile.
         project_root: the base of relative folders.
-        meanwhile: called on another thread while Java starts.
+        meanwhile: called on another thread while Spark starts.
 
     Returns:
         The failure of the start, or None.
     """
-    if given.remote or not given.master or given.keep_alive:
+    if given.remote or not given.master:
         return None
     try:
         locations = warehouse_locations(given.database, given.warehouse, given.databases, project_root)
         check_locations(locations)
         settings = settings_of(given, locations, storages_of(locations, given.storage, given.databases))
         threading.Thread(target=meanwhile, name="silt-meanwhile", daemon=True).start()
+        # Before the start: afterwards, this Spark is itself among those that are kept.
+        if settings.keep_alive is not None and (notice := why_not_kept(settings)) is not None:
+            logger.info(notice)
         start_spark(settings)
     except SiltError as error:
         return error

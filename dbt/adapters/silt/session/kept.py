@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import SparkSession
 
@@ -19,10 +19,13 @@ from dbt.adapters.silt.kept_spark import finding, inherited_environment, passed_
 from dbt.adapters.silt.kept_spark.finding import Attached
 from dbt.adapters.silt.kept_spark.leases import Use
 from dbt.adapters.silt.kept_spark.watch import Reason, how_it_ended
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.session.jars import SparkStorage
 
-CLIENT = "dbt.adapters.silt.session.connect_client"
-"""The module that connects. A process may import this module before it forks, but must use it only after the fork."""
+if TYPE_CHECKING:
+    from dbt.adapters.silt.session import connect_client
+else:  # a process may import it before it forks, but must use it only after the fork
+    connect_client = lazy_module("dbt.adapters.silt.session.connect_client")
 
 _attached: dict[Path, Attached] = {}
 _ends: dict[str, End] = {}
@@ -44,14 +47,13 @@ def session(
         SparkUnavailableError: if it cannot be started or reached.
     """
     attached = attach(master, spark_conf, keep_alive, storage)
-    connected: SparkSession = importlib.import_module(CLIENT).connect(attached, lambda: _end_of(attached))
-    return connected
+    return cast("SparkSession", connect_client.connect(attached, lambda: _end_of(attached)))
 
 
 def attach(
     master: str, spark_conf: Mapping[str, str], keep_alive: float, storage: SparkStorage | None = None
 ) -> Attached:
-    """Attaches this process to the Spark with these settings; raises as `session` does."""
+    """Attaches this process to the Spark with these settings, and imports the client meanwhile; raises as `session`."""
     settings, inherited = _settings(master, spark_conf, storage), inherited_environment.read()
     base = private_files.private_folder(private_files.base_folder())
     folder = base / inherited_environment.name_of(settings, inherited)
@@ -62,6 +64,7 @@ def attach(
         if known is not None:
             known.wait_for_end()
             _ends[known.record.token] = _how_it_ended(folder)
+        threading.Thread(target=lambda: connect_client.connect, name="silt-connect", daemon=True).start()
         use = Use(os.getpid(), _command(), keep_alive, time.time())
         _attached[folder] = finding.attach(folder, use, starting.keeper_of({**settings, "keep_alive": keep_alive}))
         if known is not None:

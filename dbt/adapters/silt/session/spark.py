@@ -17,11 +17,11 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
@@ -88,7 +88,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
     session_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
     _silence_query_contexts()
     if settings.keep_alive is not None:
-        return _kept(settings, settings.keep_alive)
+        return _of_kept(kept.session, settings, settings.keep_alive)
     with _lock:
         session = _connect(settings.remote) if settings.remote else _embedded(settings).newSession()
         if _running is None or _running.settings != settings:
@@ -105,12 +105,15 @@ def why_not_kept(settings: SessionSettings) -> str | None:
 
 
 def start_spark(settings: SessionSettings) -> None:
-    """Starts this process's embedded Spark if it does not run yet; raises as `open_session` does.
+    """Starts this process's Spark, embedded or kept, if it does not run yet; raises as `open_session` does.
 
     Args:
-        settings: settings without `remote` and `keep_alive`.
+        settings: settings without `remote`.
     """
     session_settings.check({name: str(value) for name, value in settings.spark_conf.items()})
+    if settings.keep_alive is not None:
+        _of_kept(kept.attach, settings, settings.keep_alive)
+        return
     with _lock:
         _embedded(settings)
 
@@ -421,11 +424,18 @@ def _did_not_start(master: str, error: Exception, log: Path) -> SparkUnavailable
 _CONNECT_PACKAGES = ("grpc", "google.rpc", "grpc_status", "pandas")
 
 
-def _kept(settings: SessionSettings, keep_alive: timedelta) -> SparkSession:
-    """Creates a session of the kept Spark. The session needs no settings, because its Spark was started with them."""
+_Found = TypeVar("_Found")
+
+
+def _of_kept(
+    find: Callable[[str, Mapping[str, str], float, SparkStorage], _Found],
+    settings: SessionSettings,
+    keep_alive: timedelta,
+) -> _Found:
+    """Finds the kept Spark, or a session of it, which needs no settings, because its Spark was started with them."""
     _check_connect_packages()
     conf = _as_strings(settings.spark_conf)
-    return kept.session(settings.master, conf, keep_alive.total_seconds(), settings.storage)
+    return find(settings.master, conf, keep_alive.total_seconds(), settings.storage)
 
 
 def _check_connect_packages() -> None:
