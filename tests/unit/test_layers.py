@@ -59,7 +59,7 @@ FLOORS = (
     ("engine/catalog/branch_database",),
     ("engine/catalog/run_branches",),
     ("engine/catalog/catalog",),
-    ("engine/catalog/open_databases", "engine/catalog/rollback_plan", "engine/changed_keys", "engine/reuse"),
+    ("engine/catalog/open_databases", "engine/catalog/rollback_plan", "engine/reuse"),
     ("engine/catalog/rollback", "engine/arrow"),
     ("engine/commands/writing",),
     ("engine/commands/reading",),
@@ -69,6 +69,7 @@ FLOORS = (
     ("engine/statements/resolve",),
     ("engine/answers",),
     ("engine/statements/steps",),
+    ("engine/changed_keys",),
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse", "engine/datasource"),
@@ -99,7 +100,6 @@ STATEMENTS_WITH_SPARK = {
         "resolve.namespace",
         "resolve.snapshot_views",
         "resolve.changes_functions",
-        "steps.changed_keys",
         "steps.context",
     )
 }

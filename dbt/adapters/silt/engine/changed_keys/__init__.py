@@ -1,1 +1,1 @@
-"""Proves, from the plan that Spark resolved, that a query can be evaluated for single keys."""
+"""Replaces the rows of the keys that changed in the inputs of a query, as far as Spark's plan allows it."""

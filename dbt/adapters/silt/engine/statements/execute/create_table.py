@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from dbt.adapters.silt.engine.changed_keys.keyed_query import keyed_query
+from dbt.adapters.silt.engine.changed_keys.replacement import settings_of
 from dbt.adapters.silt.engine.commands.insert.differences import create_by_differences
 from dbt.adapters.silt.engine.commands.spark.types import column_type, kernel_schema
 from dbt.adapters.silt.engine.commands.tables import clone as cloning
@@ -29,10 +31,8 @@ from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Resolved
-from dbt.adapters.silt.engine.statements.steps.changed_keys import settings_of
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget, create_target_of
-from dbt.adapters.silt.engine.statements.steps.keyed_query import keyed_query
 from dbt.adapters.silt.engine.statements.steps.on_table import (
     Maker,
     Verb,

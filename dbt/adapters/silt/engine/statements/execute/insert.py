@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
+from dbt.adapters.silt.engine.changed_keys.replacement import replace_changed_keys
 from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert import replace as replace_command
 from dbt.adapters.silt.engine.commands.insert.insertion import OPERATION
@@ -25,7 +26,6 @@ from dbt.adapters.silt.engine.sql.spans import Edit, Tokens, edited
 from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
-from dbt.adapters.silt.engine.statements.steps.changed_keys import replace_changed_keys
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes
 from dbt.adapters.silt.engine.statements.steps.on_table import SOURCE_ALIAS, Change, Texts, Verb, change_table, rows_of
 

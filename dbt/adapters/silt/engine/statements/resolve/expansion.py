@@ -94,7 +94,7 @@ class View:
 
     Attributes:
         query_columns: the query's names for `columns`; empty if they are assigned by position.
-        fingerprint: fingerprint of its document; None for a temporary view.
+        fingerprint: fingerprint of its document, unless it is a temporary view.
     """
 
     query: ExpandedQuery

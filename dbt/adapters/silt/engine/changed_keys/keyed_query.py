@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pyspark.sql import DataFrame
+
 from dbt.adapters.silt.engine.changed_keys.plan_text import (
     is_readable_name,
     resolved_plan,
@@ -50,6 +52,7 @@ class KeyedQuery:
     """A query whose rows are replaced by key.
 
     Attributes:
+        frame: the rows of the query, as Spark has analysed it; they are not computed.
         key: the names of the key's columns in the result.
         facts: the facts that determine the rows of the query.
         inputs: the tables, in the order in which the query and its views name them.
@@ -57,6 +60,7 @@ class KeyedQuery:
         problem: why the query cannot be evaluated for single keys, to continue "the query ...", if so.
     """
 
+    frame: DataFrame
     key: tuple[str, ...]
     facts: BuildFacts
     inputs: tuple[Table, ...] = ()
@@ -98,7 +102,8 @@ def keyed_query(
         InvalidStatementError: if the key has a map, or an input is unknown.
         UnsupportedStatementError: if the query cannot be evaluated for single keys, unless the clause allows it.
     """
-    columns = query_schema(context.spark.sql(resolved.texts[0]))
+    frame = context.spark.sql(resolved.texts[0])
+    columns = query_schema(frame)
     positions = _positions(clause, columns)
     key = tuple(columns.names[at] for at in positions)
     facts = _facts(context, clause, resolved, columns)
@@ -110,7 +115,7 @@ def keyed_query(
     try:
         _check_relations(resolved, facts)
         found = _roles(context, sql, positions, len(columns.names))
-        query = KeyedQuery(key, facts, inputs, found)
+        query = KeyedQuery(frame, key, facts, inputs, found)
         types = [columns.fields[at] for at in positions]
         _check_types(types)
         for number, table in enumerate(inputs):
@@ -126,7 +131,7 @@ def keyed_query(
                 remedy="Change the query, or allow all rows to be replaced in each run: `OR REPLACE ALL`, in dbt "
                 "`on_unsupported_query: full_refresh`",
             ) from error
-        return KeyedQuery(key, facts, inputs, problem=str(error))
+        return KeyedQuery(frame, key, facts, inputs, problem=str(error))
     return query
 
 

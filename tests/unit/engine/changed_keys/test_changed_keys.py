@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dbt.adapters.silt.engine.changed_keys import keyed_query
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     InvalidStatementError,
@@ -11,7 +12,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
-from dbt.adapters.silt.engine.statements.steps import keyed_query
 from tests.unit.engine.house import House, side_by_side
 
 TOTALS = "select customer, sum(amount) as total, count(*) as orders from orders group by customer"

@@ -15,6 +15,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from dbt.adapters.silt.engine.changed_keys.keyed_query import OWNER, KeyedQuery, keyed_query
 from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert import replace as replace_command
 from dbt.adapters.silt.engine.commands.insert.placement import Placement
@@ -45,7 +46,6 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import Table
 from dbt.adapters.silt.engine.statements.resolve.reads import Read, Resolved
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.steps.context import Context
-from dbt.adapters.silt.engine.statements.steps.keyed_query import OWNER, KeyedQuery, keyed_query
 from dbt.adapters.silt.engine.statements.steps.on_table import Change
 
 _ROWS: Final = "__silt_rows"
@@ -122,7 +122,7 @@ def replace_changed_keys(context: Context, statement: ast.Insert, change: Change
     assert clause is not None
     schema = target.snapshot.schema
     query = keyed_query(context, clause, change.resolved, schema)
-    _check_placement(query, context.spark.sql(change.resolved.texts[0]).columns, placement, schema.names)
+    _check_placement(query, placement, schema.names)
     settings = settings_of(query, change.resolved, target.snapshot, str(change.table.name), change.settings)
 
     def evaluated(kept: DataFrame, predicate: Expression) -> DataFrame:
@@ -137,8 +137,7 @@ def replace_changed_keys(context: Context, statement: ast.Insert, change: Change
     except errors.DataFileMissingError as error:
         # If the file is one that the query needs, replacing all rows fails, too.
         reason = f"the changes are not known: {error.problem}"
-    whole = context.spark.sql(change.resolved.texts[0])
-    outcome = insertion.overwrite(target, whole, placement, settings.with_commit_info({"rebuilt": reason}))
+    outcome = insertion.overwrite(target, query.frame, placement, settings.with_commit_info({"rebuilt": reason}))
     return replace(outcome, rebuilt=reason)
 
 
@@ -177,12 +176,12 @@ def _position(log: DeltaLog, snapshot: Snapshot, base: Snapshot | None, consumer
     return Position(consumer, app_id, snapshot.version, version, mark_of(snapshot.content), mark)
 
 
-def _check_placement(query: KeyedQuery, columns: list[str], placement: Placement, names: Iterable[str]) -> None:
+def _check_placement(query: KeyedQuery, placement: Placement, names: Iterable[str]) -> None:
     if placement.by_name:
         return
     filled = [name.lower() for name in placement.columns or names]
     for name in query.key:
-        at = columns.index(name)
+        at = query.frame.columns.index(name)
         if at >= len(filled) or filled[at] != name.lower():
             raise errors.InvalidStatementError(
                 f"the column `{name}` of the key is inserted into a column with another name",
