@@ -50,7 +50,7 @@ REACHES: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
     ("dbt/adapters/silt/materializations/", ("tests/functional/materializations/",), 3),
     ("dbt/adapters/silt/engine/commands/merge/", ("tests/functional/incremental/test_incremental_merge",), 1),
     ("dbt/adapters/silt/runs/", _OF_RUNS, 2),
-    ("dbt/adapters/silt/engine/reuse/", ("tests/functional/reuse/",), 2),
+    ("dbt/adapters/silt/engine/builds/", ("tests/functional/reuse/",), 2),
     ("dbt/adapters/silt/methods/", (_OF_DBT,), 4),
     (_OF_THE_REPORT, ("tests/unit/report/",), 1),
     ("tests/fixtures/sql/", ("tests/unit/engine/sql/",), 1),

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.reuse.warehouse import Node, make, opened
-from dbt.adapters.silt.engine.reuse.decision import Decision, Reused, decide
-from dbt.adapters.silt.engine.reuse.present import decide_now, last_build, present
+from dbt.adapters.silt.engine.builds.decision import Decision, Reused, decide
+from dbt.adapters.silt.engine.builds.present import decide_now, last_build, present
 
 REPETITIONS = 5
 

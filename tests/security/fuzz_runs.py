@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
+from dbt.adapters.silt.engine.builds.present import decide_now
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
@@ -28,8 +30,6 @@ from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest, PassedTests
-from dbt.adapters.silt.engine.reuse.present import decide_now
 from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 from tests.corpus.mutations import DEEPER, KINDS, Files, mutate, texts_set
 from tests.security import attacks

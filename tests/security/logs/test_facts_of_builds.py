@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.decision import Reused
+from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
+from dbt.adapters.silt.engine.builds.present import decide_now
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
@@ -17,9 +20,6 @@ from dbt.adapters.silt.engine.kernel.log.builds import MOST_INPUTS, Build, Build
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.reuse.decision import Reused
-from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest, PassedTests
-from dbt.adapters.silt.engine.reuse.present import decide_now
 from dbt.adapters.silt.materializations.external.declared import DeclaredFiles
 from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 from tests.security import attacks

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
 from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
@@ -23,7 +24,6 @@ from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Part
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import serialize
-from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest, PassedTests
 from tests.memory_store import MemoryStore
 from tests.security import attacks
 from tests.unit.engine.catalog import test_branches

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.reuse.__main__ import from_facts, from_logs, main, timed
 from benchmarks.reuse.warehouse import make, opened
-from dbt.adapters.silt.engine.reuse.decision import Reused
-from dbt.adapters.silt.engine.reuse.present import last_build
+from dbt.adapters.silt.engine.builds.decision import Reused
+from dbt.adapters.silt.engine.builds.present import last_build
 
 
 def test_every_node_of_the_warehouse_is_reused_with_either_way_of_reading(tmp_path: Path) -> None:

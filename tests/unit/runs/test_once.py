@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.passed_tests import PassedTest
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts, TableState
-from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest
 from dbt.adapters.silt.runs.once import ReusedTests
 
 ID = "c73dcb96-4599-45eb-92d9-5453e2ddea2e"

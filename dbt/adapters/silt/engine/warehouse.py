@@ -40,6 +40,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt.adapters.silt.engine.builds import session_reuse
+from dbt.adapters.silt.engine.builds.build_facts import facts_of_query
 from dbt.adapters.silt.engine.catalog.branches import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
@@ -66,7 +68,6 @@ from dbt.adapters.silt.engine.statements import failures
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry, RetryQueue
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written, affected_tables, names_in_use
-from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_query
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory, Resolved
@@ -490,7 +491,7 @@ class Warehouse:
             build = replace(build, unknown=(*build.unknown, _CHANGED_SESSION))
         if build is None and isinstance(parsed, CreateTable):
             now = self.settings.clock.now_ms()
-            build = skips.session_build(self._context(settings), parsed, self._session_changes, now)
+            build = session_reuse.session_build(self._statement_namespace(), parsed, self._session_changes, now)
         result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
         rows = result.dataframe
         return result if rows is None else replace(result, dataframe=self._mapping(rows, parsed))
@@ -666,5 +667,7 @@ class Warehouse:
         return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))
 
     def _reused(self, statement: Statement, settings: WriteSettings) -> Result | None:
-        done = None if settings.build is None else skips.reused(self._context(settings), statement)
+        if settings.build is None or (settings.txn or self._transaction.txn) is not None:
+            return None
+        done = session_reuse.reused(self._context(settings).resolver, statement, settings.build)
         return None if done is None else Result(outcome=done)

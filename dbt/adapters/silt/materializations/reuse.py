@@ -16,8 +16,8 @@ from typing import Any, Final
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.__version__ import version as package_version
+from dbt.adapters.silt.engine.builds.settings import machine_settings
 from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
-from dbt.adapters.silt.engine.reuse.settings import machine_settings
 from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.materializations.reached_macros import Reached, properties_of
 from dbt.adapters.silt.runs.done_again import is_repeatable

@@ -18,10 +18,10 @@ from dbt.adapters.silt.methods.units import UnitMethods, checksum_of
 from dbt.adapters.silt.runs.node_context import log_of
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.builds import decision as reuse_decision
+    from dbt.adapters.silt.engine.builds import present
     from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-    from dbt.adapters.silt.engine.reuse import decision as reuse_decision
-    from dbt.adapters.silt.engine.reuse import present
     from dbt.adapters.silt.materializations import reached_macros, reuse
     from dbt.adapters.silt.materializations.external import project_files
     from dbt.adapters.silt.methods import other_targets
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.runs import response as responses
     from dbt.adapters.silt.runs.response import SiltResponse
 else:
-    present = lazy_module("dbt.adapters.silt.engine.reuse.present")
-    reuse_decision = lazy_module("dbt.adapters.silt.engine.reuse.decision")
+    present = lazy_module("dbt.adapters.silt.engine.builds.present")
+    reuse_decision = lazy_module("dbt.adapters.silt.engine.builds.decision")
     reached_macros = lazy_module("dbt.adapters.silt.materializations.reached_macros")
     reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
     other_targets = lazy_module("dbt.adapters.silt.methods.other_targets")

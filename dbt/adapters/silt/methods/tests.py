@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.connections import SiltConnectionManager
+    from dbt.adapters.silt.engine.builds import decision, passed_tests
     from dbt.adapters.silt.engine.kernel.log.builds import Build
-    from dbt.adapters.silt.engine.reuse import decision, passed_tests
     from dbt.adapters.silt.materializations import reuse, row_comparison
     from dbt.adapters.silt.materializations.unit_tests import fixtures
     from dbt.adapters.silt.relation import SiltRelation
@@ -34,8 +34,8 @@ else:
     row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
     fixtures = lazy_module("dbt.adapters.silt.materializations.unit_tests.fixtures")
     cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
-    decision = lazy_module("dbt.adapters.silt.engine.reuse.decision")
-    passed_tests = lazy_module("dbt.adapters.silt.engine.reuse.passed_tests")
+    decision = lazy_module("dbt.adapters.silt.engine.builds.decision")
+    passed_tests = lazy_module("dbt.adapters.silt.engine.builds.passed_tests")
     reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
     agate_tables = lazy_module("dbt.adapters.silt.runs.agate_tables")
     responses = lazy_module("dbt.adapters.silt.runs.response")

@@ -13,7 +13,7 @@ from dbt.adapters.factory import FACTORY
 from dbt.cli.main import dbtRunner
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.reuse.decision import Built, Cloned, Reused
+from dbt.adapters.silt.engine.builds.decision import Built, Cloned, Reused
 
 _WITH_TABLE: Final = ("table", "incremental", "seed", "snapshot")
 """The materializations of nodes that may be reused."""

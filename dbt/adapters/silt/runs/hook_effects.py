@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from dbt.adapters.silt.engine.builds.present import last_build
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.builds import ENDED_KEY, Build, Effect
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.engine.reuse.present import last_build
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.records.units import Unit

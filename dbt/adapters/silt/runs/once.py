@@ -10,7 +10,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest
+    from dbt.adapters.silt.engine.builds.passed_tests import PassedTest
 
 logger = AdapterLogger("Silt")
 

@@ -16,9 +16,9 @@ from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.journal import JournalEntry
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.builds.decision import Cloned, Reused
+    from dbt.adapters.silt.engine.builds.passed_tests import PassedTest
     from dbt.adapters.silt.engine.commands.target import Outcome
-    from dbt.adapters.silt.engine.reuse.decision import Cloned, Reused
-    from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest
     from dbt.adapters.silt.records.commit_facts import CommitFacts
     from dbt.adapters.silt.records.units import Unit
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 
+from dbt.adapters.silt.engine.builds.build_facts import facts_of_answer
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
@@ -17,7 +18,6 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Begin, SetSetting, Statement
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
-from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_answer
 from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts

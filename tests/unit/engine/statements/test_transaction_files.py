@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from dbt.adapters.silt.engine.builds.origins import Origin, origin_of
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
-from dbt.adapters.silt.engine.reuse.origins import Origin, origin_of
 from tests.unit.engine.house import House, other_rows
 from tests.unit.engine.statements.execute.test_row_ids import ids
 

@@ -8,6 +8,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from dbt.adapters.silt.engine.builds.build_facts import facts_of
+from dbt.adapters.silt.engine.builds.settings import hashes, session_settings
 from dbt.adapters.silt.engine.changed_keys.plan_text import (
     is_readable_name,
     resolved_plan,
@@ -30,10 +32,8 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
 from dbt.adapters.silt.engine.kernel.transaction.changes import ENGINE_INFO
-from dbt.adapters.silt.engine.reuse.settings import hashes, session_settings
 from dbt.adapters.silt.engine.sql.ast import ChangedKeys, Name
 from dbt.adapters.silt.engine.sql.tokens import normal_text, tokenize
-from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table, View, distinct, full_name
 from dbt.adapters.silt.engine.statements.resolve.reads import Inputs, Read, Resolved, snapshots_of, versions_of
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews

@@ -15,6 +15,8 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from dbt.adapters.silt.engine.builds.present import last_build
+from dbt.adapters.silt.engine.builds.settings import differences
 from dbt.adapters.silt.engine.changed_keys.keyed_query import OWNER, KeyedQuery, keyed_query
 from dbt.adapters.silt.engine.commands.insert import insertion
 from dbt.adapters.silt.engine.commands.insert import replace as replace_command
@@ -38,8 +40,6 @@ from dbt.adapters.silt.engine.kernel.transaction.positions import (
     recorded_mark,
     recorded_position,
 )
-from dbt.adapters.silt.engine.reuse.present import last_build
-from dbt.adapters.silt.engine.reuse.settings import differences
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.conditions.condition_text import condition_text
 from dbt.adapters.silt.engine.statements.resolve.expansion import Table

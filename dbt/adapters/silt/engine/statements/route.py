@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dbt.adapters.silt.engine.builds.build_facts import facts_of_query
 from dbt.adapters.silt.engine.kernel.errors import InternalError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Statement
@@ -24,7 +25,6 @@ from dbt.adapters.silt.engine.statements.execute import (
     session,
     views,
 )
-from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of_query
 from dbt.adapters.silt.engine.statements.steps.context import (
     Context,
     Result,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dbt.adapters.silt.engine.builds.present import definition, fingerprints, relation
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationKind
 from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY, MOST_INPUTS
@@ -12,7 +13,6 @@ from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication_marks import publication_of
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
-from dbt.adapters.silt.engine.reuse.present import definition, fingerprints, relation
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from dbt.adapters.silt.engine.builds.origins import origin_of
 from dbt.adapters.silt.engine.changed_keys.keyed_query import keyed_query
 from dbt.adapters.silt.engine.changed_keys.replacement import settings_of
 from dbt.adapters.silt.engine.commands.insert.differences import create_by_differences
@@ -21,7 +22,6 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
-from dbt.adapters.silt.engine.reuse.origins import origin_of
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import TimeTravel
 from dbt.adapters.silt.engine.statements.execute.constraints import kept, named

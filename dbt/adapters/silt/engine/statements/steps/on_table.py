@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from dbt.adapters.silt.engine.builds.build_facts import facts_of, portable
 from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
@@ -25,7 +26,6 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
 from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
 from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
 from dbt.adapters.silt.engine.sql.mistakes import clause_remedy
-from dbt.adapters.silt.engine.statements.resolve.build_facts import facts_of, portable
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_consumer
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.present import decide_now
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.builds import UNITS_KEY, Build, BuildFacts
 from dbt.adapters.silt.engine.kernel.publication import branch_changes
-from dbt.adapters.silt.engine.reuse.present import decide_now
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.unit.engine.house import House
 

@@ -6,9 +6,9 @@ import contextlib
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.present import decide_now
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, Effect
-from dbt.adapters.silt.engine.reuse.present import decide_now
 from tests.unit.engine.house import House
 
 NOON = 1_772_366_400_000

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.decision import Built, LastBuild, Present, PresentTable, Reused, decide
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, Effect, TableState
-from dbt.adapters.silt.engine.reuse.decision import Built, LastBuild, Present, PresentTable, Reused, decide
 
 BUILT_AT = 1_000_000
 READ = TableState("id", 3, "columns")

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.decision import Built, Reused
+from dbt.adapters.silt.engine.builds.present import decide_now, last_build
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, content_schema, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -16,8 +18,6 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, M
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.engine.reuse.decision import Built, Reused
-from dbt.adapters.silt.engine.reuse.present import decide_now, last_build
 from tests.memory_store import MemoryStore
 from tests.unit.engine.catalog.test_branches import NAMES, append, opened
 

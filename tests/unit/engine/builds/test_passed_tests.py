@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.decision import Built, Reused
+from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
+from dbt.adapters.silt.engine.builds.present import present
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import ReadOnlyStorageError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.storage.store import Store
-from dbt.adapters.silt.engine.reuse.decision import Built, Reused
-from dbt.adapters.silt.engine.reuse.passed_tests import PassedTest, PassedTests
-from dbt.adapters.silt.engine.reuse.present import present
 from tests.unit.engine.catalog.test_branches import NAMES, append, opened
 
 TABLE = NAMES[0]

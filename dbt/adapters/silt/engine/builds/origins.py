@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from dbt.adapters.silt.engine.builds.decision import LastBuild
+from dbt.adapters.silt.engine.builds.present import log_of, other_version
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.log.builds import CLONED_KEY, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
-from dbt.adapters.silt.engine.reuse.decision import LastBuild
-from dbt.adapters.silt.engine.reuse.present import log_of, other_version
 
 
 @dataclass(frozen=True)

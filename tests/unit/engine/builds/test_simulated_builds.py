@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.decision import Decision, LastBuild, Present, PresentTable, decide
 from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
-from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
-from tests.unit.engine.reuse.simulated_builds import Builds
+from tests.unit.engine.builds.simulated_builds import Builds
 
 STEPS = 40
 

@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dbt.adapters.silt.engine.builds.decision import Built, Decision, LastBuild, Present, PresentTable, Reused, decide
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, Effect, TableState
-from dbt.adapters.silt.engine.reuse.decision import Built, Decision, LastBuild, Present, PresentTable, Reused, decide
 
 Rows = tuple[tuple[object, ...], ...]
 SOURCES = ("src.a", "src.b", "src.c")

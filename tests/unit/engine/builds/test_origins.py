@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.silt.engine.builds.decision import LastBuild
+from dbt.adapters.silt.engine.builds.origins import Origin, differences, origin_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts, TableState
@@ -16,8 +18,6 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
-from dbt.adapters.silt.engine.reuse.decision import LastBuild
-from dbt.adapters.silt.engine.reuse.origins import Origin, differences, origin_of
 from tests.memory_store import MemoryStore
 from tests.unit.engine.catalog.test_branches import append, opened
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, paths

@@ -13,6 +13,8 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dbt.adapters.silt.engine.builds.decision import Built, Decision, LastBuild, decide
+from dbt.adapters.silt.engine.builds.present import names_published_versions, present
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.kernel import foreign_json
@@ -21,8 +23,6 @@ from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_
 from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import json_fields
-from dbt.adapters.silt.engine.reuse.decision import Built, Decision, LastBuild, decide
-from dbt.adapters.silt.engine.reuse.present import names_published_versions, present
 
 _FOLDER: Final = "_tests"
 _RUN: Final = "run"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.builds.origins import origin_of
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState, facts_hash, local_day
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.reuse.origins import origin_of
 from dbt.adapters.silt.engine.sql.query import references
 from dbt.adapters.silt.engine.sql.query.unrepeatable import Unrepeatable, unrepeatable
 from dbt.adapters.silt.engine.sql.spans import Edit, edited

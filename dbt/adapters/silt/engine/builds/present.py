@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.builds.decision import Decision, LastBuild, Present, PresentTable, decide
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
@@ -15,7 +16,6 @@ from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of
-from dbt.adapters.silt.engine.reuse.decision import Decision, LastBuild, Present, PresentTable, decide
 from dbt.adapters.silt.engine.sql.query.table_functions import named_files
 
 _PARTS = 2
