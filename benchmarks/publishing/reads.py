@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
 from dbt.adapters.silt.engine.warehouse import Warehouse
 
 _QUERY: Final = "select count(distinct id), sum(amount) from main.orders"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.commands.commit import note_reads
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.kernel.clock import Clock

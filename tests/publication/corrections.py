@@ -10,19 +10,19 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.dbt_seams.run_again import RanNodes
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
+from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
-from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.runs.logical_run.affected import BranchWork
-from tests.unit.engine.catalog.test_branch_names import CREATE, opened
+from tests.unit.engine.catalog.branches.test_branch_names import CREATE, opened
 from tests.unit.engine.kernel.log_builder import add, paths
 
 RUN = BranchedRun("shop", "dev", "night")

@@ -27,7 +27,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName

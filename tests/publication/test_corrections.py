@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog import branches
-from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
+from dbt.adapters.silt.engine.catalog.branches import branch as branches
+from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.runs.logical_run import affected
 from tests.publication import corrections
 from tests.publication.corrections import Project
 from tests.publication.tables import Killed
-from tests.unit.engine.catalog.test_branch_names import STORES, Dying
+from tests.unit.engine.catalog.branches.test_branch_names import STORES, Dying
 
 SEEDS = 60
 _MOST_WRITES = 200

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from dbt.adapters.silt.engine.catalog import file_lists
-from dbt.adapters.silt.engine.catalog.run_commands import documents
+from dbt.adapters.silt.engine.catalog.branches import command_documents as documents
 from dbt.adapters.silt.materializations.reached_macros import Macros, Reached
 from dbt.adapters.silt.runs.logical_run.affected import BranchWork
 from dbt.adapters.silt.runs.logical_run.publication import RunPublication

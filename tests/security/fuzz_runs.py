@@ -14,14 +14,14 @@ from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
 from dbt.adapters.silt.engine.builds.present import decide_now
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, RunCommand
+from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
-from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand
-from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog import branch_attempts
+from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from tests.security import attacks, fuzz, fuzz_runs

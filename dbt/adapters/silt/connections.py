@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.credentials import SiltCredentials
     from dbt.adapters.silt.dbt_seams import run_again
+    from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
-    from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.names import RelationName
     from dbt.adapters.silt.engine.statements.resolve import stored_code
     from dbt.adapters.silt.materializations.reuse import ProjectFacts

@@ -12,7 +12,7 @@ from click.globals import pop_context
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from dbt.adapters.silt.connections import SiltConnectionManager
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement
+from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement
 from dbt.adapters.silt.records.run_registry import RunRegistry
 from tests.files import write_files
 from tests.functional.runs.test_publishing import HEAD, Publishing, files, rows, shown, silt, with_id

@@ -15,10 +15,10 @@ from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.run_branches import RunBranches
+from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, RunCommand
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
-from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
-from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand
-from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from tests.files import write_files
 from tests.functional.runs.test_publishing import HEAD, Publishing, rows, shown, silt, warehouse, with_id

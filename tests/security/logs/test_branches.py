@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
 from tests.security.attacks import silt, with_two_tables
 from tests.unit.cli.house import rows
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
-from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER
+from dbt.adapters.silt.engine.catalog.branches.attempts import FOLDER
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
-from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
     UnsupportedFeatureError,
@@ -26,8 +26,8 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import serialize
 from tests.memory_store import MemoryStore
 from tests.security import attacks
-from tests.unit.engine.catalog import test_branches
-from tests.unit.engine.catalog.test_branches import NAMES, append, opened
+from tests.unit.engine.catalog.branches import test_branches
+from tests.unit.engine.catalog.branches.test_branches import NAMES, append, opened
 
 store = test_branches.store
 LONG = 1_500

@@ -16,9 +16,9 @@ import pytest
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.cli.output.answers import Rows
 from dbt.adapters.silt.cli.runs import answer
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
-from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand
-from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, RunCommand
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit

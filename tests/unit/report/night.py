@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
-from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand
-from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, RunCommand
 from dbt.adapters.silt.records.command_result import CommandResult, Ending, KeptResults
 from tests.unit.cli.house import House
 from tests.unit.report import shop

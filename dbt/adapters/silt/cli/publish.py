@@ -12,9 +12,9 @@ from dbt.adapters.silt.cli.shell.output import CancelledError, StatementFailedEr
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
 from dbt.adapters.silt.cli.sql import shell_context
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, add_run_id, open_warehouse, subcommand
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, advice_on_rest, statement_of_run
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
-from dbt.adapters.silt.engine.catalog.run_commands.commands import Standing
+from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, advice_on_rest, statement_of_run
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
+from dbt.adapters.silt.engine.catalog.branches.run_commands import Standing
 from dbt.adapters.silt.engine.kernel.errors import RunNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.printable import lines, short_id
 from dbt.adapters.silt.records.run_registry import RunRegistry

@@ -42,7 +42,7 @@ from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.builds import session_reuse
 from dbt.adapters.silt.engine.builds.build_facts import facts_of_query
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
 from dbt.adapters.silt.engine.catalog.names import RelationName

@@ -18,11 +18,11 @@ from dbt.adapters.silt.records.units import StatementScope, model_hook_scope, on
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.catalog import later_statements
+    from dbt.adapters.silt.engine.catalog.branches import later_statements
     from dbt.adapters.silt.engine.sql import ast, tokens
     from dbt.adapters.silt.engine.statements.steps import transactions
 else:
-    later_statements = lazy_module("dbt.adapters.silt.engine.catalog.later_statements")
+    later_statements = lazy_module("dbt.adapters.silt.engine.catalog.branches.later_statements")
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
     transactions = lazy_module("dbt.adapters.silt.engine.statements.steps.transactions")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches, check_length
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches, check_length
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,

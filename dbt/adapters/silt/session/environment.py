@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark, answers_of
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
 from dbt.adapters.silt.engine.answers.data_tests import PreparedTest
 from dbt.adapters.silt.engine.answers.quick import Prepared
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, statement_of_run
+from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, statement_of_run
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

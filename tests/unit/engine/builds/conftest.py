@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.unit.engine.catalog.test_branches import store
+from tests.unit.engine.catalog.branches.test_branches import store
 
 __all__ = ["store"]

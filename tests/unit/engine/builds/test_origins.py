@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.memory_store import MemoryStore
-from tests.unit.engine.catalog.test_branches import append, opened
+from tests.unit.engine.catalog.branches.test_branches import append, opened
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, paths
 
 SOURCE, CLONE = (RelationName("silt", "main", name) for name in ("source", "copy"))

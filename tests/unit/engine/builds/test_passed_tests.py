@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import ReadOnlyStorageError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.storage.store import Store
-from tests.unit.engine.catalog.test_branches import NAMES, append, opened
+from tests.unit.engine.catalog.branches.test_branches import NAMES, append, opened
 
 TABLE = NAMES[0]
 BUILD = Build("test.shop.few in main", "code")

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.memory_store import MemoryStore
-from tests.unit.engine.catalog.test_branches import NAMES, append, opened
+from tests.unit.engine.catalog.branches.test_branches import NAMES, append, opened
 
 OWNER = "model.shop.orders"
 FACTS = BuildFacts(OWNER, "code", "here", tables={"silt.main.raw": TableState("id", 3, "columns")})

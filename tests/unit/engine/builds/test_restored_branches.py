@@ -13,17 +13,17 @@ import pytest
 from dbt.adapters.silt.engine.builds.decision import Built, LastBuild, Reused
 from dbt.adapters.silt.engine.builds.origins import Origin, differences, origin_of
 from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
-from tests.unit.engine.catalog.test_branches import NAMES, append, opened
+from tests.unit.engine.catalog.branches.test_branches import NAMES, append, opened
 from tests.unit.engine.kernel.log_builder import paths
 
 READ, WRITTEN = NAMES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, InvalidSettingError
 from tests.unit.engine.house import House
 

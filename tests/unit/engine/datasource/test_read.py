@@ -9,7 +9,7 @@ from pyspark.sql import datasource as api
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
 from tests.unit.engine.datasource.tables import FEED, VECTORS, Tables, in_order, raises, texts
 
 EVERY_TYPE = (

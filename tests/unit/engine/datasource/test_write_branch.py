@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branches import Branch
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.datasource import part_files
 from dbt.adapters.silt.engine.datasource.options import Options
 from dbt.adapters.silt.engine.datasource.write_plan import Asked

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.catalog.branch_attempts import BranchAttempts
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.attempts import BranchAttempts
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.engine.house import House
 

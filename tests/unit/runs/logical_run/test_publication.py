@@ -13,9 +13,9 @@ import pytest
 from dbt import selected_resources
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
 from dbt.adapters.silt.dbt_seams.run_again import RanNodes
+from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, RunCommand
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand
-from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments
 from dbt.adapters.silt.engine.kernel.errors import NotATableError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.records.command_result import Ending
@@ -23,8 +23,8 @@ from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import publication as module
 from dbt.adapters.silt.runs.logical_run.publication import PublicationSettings, RunPublication
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
-from tests.unit.engine.catalog.test_branch_names import AFTER, BEFORE, STORES, filled, opened, shown
-from tests.unit.engine.catalog.test_run_branches import work
+from tests.unit.engine.catalog.branches.test_branch_names import AFTER, BEFORE, STORES, filled, opened, shown
+from tests.unit.engine.catalog.branches.test_run_branches import work
 
 SUCCESS, FAILED = CommandEnd(True, Ending.SUCCESS), CommandEnd(True, Ending.FAILED)
 A, B, EPHEMERAL, TEST = "model.p.a", "model.p.b", "model.p.e", "test.p.t_a.1"

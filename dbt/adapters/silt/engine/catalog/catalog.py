@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from typing import cast
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import delete_old_branches, held_files
-from dbt.adapters.silt.engine.catalog.branch_database import BranchDatabase
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.attempts import delete_old_branches, held_files
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch_database import BranchDatabase
+from dbt.adapters.silt.engine.catalog.branches.run_branches import RunBranches
 from dbt.adapters.silt.engine.catalog.database import Database
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders import layout
@@ -31,7 +32,6 @@ from dbt.adapters.silt.engine.catalog.names import (
 )
 from dbt.adapters.silt.engine.catalog.objects.object_database import ObjectDatabase
 from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
-from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import ReadOnlyStorageError, SchemaNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, table_location
 from dbt.adapters.silt.engine.catalog.names import RelationKind

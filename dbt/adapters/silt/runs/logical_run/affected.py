@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dbt.adapters.silt.dbt_seams.definitions import code_of, settings_of
-from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation, relation_of
+from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation, relation_of
+from dbt.adapters.silt.engine.catalog.branches.run_commands import TESTS
 from dbt.adapters.silt.engine.catalog.names import name_parts, normalize
-from dbt.adapters.silt.engine.catalog.run_commands.commands import TESTS
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import FILES_KEY
@@ -25,9 +25,9 @@ from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams.run_again import RanNodes
-    from dbt.adapters.silt.engine.catalog.branch_conflicts import BranchChange
+    from dbt.adapters.silt.engine.catalog.branches.conflicts import BranchChange
+    from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
-    from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
     from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 
 _OF_FILES: Final = ""

@@ -15,11 +15,11 @@ from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams.run_again import RanNodes
-    from dbt.adapters.silt.engine.catalog.run_commands import commands
-    from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, Standing
-    from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments
+    from dbt.adapters.silt.engine.catalog.branches import run_commands as commands
+    from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments
+    from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, Standing
 else:
-    commands = lazy_module("dbt.adapters.silt.engine.catalog.run_commands.commands")
+    commands = lazy_module("dbt.adapters.silt.engine.catalog.branches.run_commands")
 
 _LONGEST_PROBLEM: Final = 300
 """Characters."""

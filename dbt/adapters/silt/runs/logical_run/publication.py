@@ -41,21 +41,21 @@ from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams import run_again
     from dbt.adapters.silt.dbt_seams.run_again import RanNodes
-    from dbt.adapters.silt.engine.catalog import later_statements, run_branches, run_nodes
-    from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
-    from dbt.adapters.silt.engine.catalog.branches import Branch
+    from dbt.adapters.silt.engine.catalog.branches import later_statements, run_branches, run_nodes
+    from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+    from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
+    from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, LaterStatements
+    from dbt.adapters.silt.engine.catalog.branches.run_commands import Standing
+    from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
-    from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
-    from dbt.adapters.silt.engine.catalog.run_commands.commands import Standing
-    from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes
     from dbt.adapters.silt.runs.logical_run import affected
     from dbt.adapters.silt.runs.logical_run.affected import BranchWork
 else:
     run_again = lazy_module("dbt.adapters.silt.dbt_seams.run_again")
     affected = lazy_module("dbt.adapters.silt.runs.logical_run.affected")
-    run_nodes = lazy_module("dbt.adapters.silt.engine.catalog.run_nodes")
-    later_statements = lazy_module("dbt.adapters.silt.engine.catalog.later_statements")
-    run_branches = lazy_module("dbt.adapters.silt.engine.catalog.run_branches")
+    run_nodes = lazy_module("dbt.adapters.silt.engine.catalog.branches.run_nodes")
+    later_statements = lazy_module("dbt.adapters.silt.engine.catalog.branches.later_statements")
+    run_branches = lazy_module("dbt.adapters.silt.engine.catalog.branches.run_branches")
 
 logger = AdapterLogger("Silt")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
-from dbt.adapters.silt.engine.catalog.branch_database import COPY
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch_database import COPY
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, normalize
 from dbt.adapters.silt.engine.kernel import errors

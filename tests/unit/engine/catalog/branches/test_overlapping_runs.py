@@ -6,17 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
-from tests.unit.engine.catalog.test_branch_names import DROPPED, KEPT, STORES, filled, opened
+from tests.unit.engine.catalog.branches.test_branch_names import DROPPED, KEPT, STORES, filled, opened
 from tests.unit.engine.kernel.log_builder import add, paths
 
 PAIRS = 20

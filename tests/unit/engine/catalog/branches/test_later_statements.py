@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
+from dbt.adapters.silt.engine.catalog.branches.later_statements import SUFFIX, LaterStatement, LaterStatements
+from dbt.adapters.silt.engine.catalog.branches.run_branches import RunBranches
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.later_statements import SUFFIX, LaterStatement, LaterStatements
-from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.publication.tables import Killed
-from tests.unit.engine.catalog.test_branch_names import AFTER, BEFORE, STORES, Dying, filled, opened, shown
-from tests.unit.engine.catalog.test_run_branches import DAY_MS, RUN, begun, left, work
+from tests.unit.engine.catalog.branches.test_branch_names import AFTER, BEFORE, STORES, Dying, filled, opened, shown
+from tests.unit.engine.catalog.branches.test_run_branches import DAY_MS, RUN, begun, left, work
 
 A, B, C = (LaterStatement(f"vacuum {name}", f"silt/{name}") for name in "abc")
 _MOST_WRITES = 100

@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, cast
 
-from dbt.adapters.silt.engine.catalog import branch_attempts
-from dbt.adapters.silt.engine.catalog.branch_conflicts import (
+from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
+from dbt.adapters.silt.engine.catalog.branches.conflicts import (
     BranchChange,
     Lookups,
     Relation,
@@ -29,11 +29,11 @@ from dbt.adapters.silt.engine.catalog.branch_conflicts import (
     outdated,
     relation_of,
 )
+from dbt.adapters.silt.engine.catalog.branches.run_nodes import NODES
 from dbt.adapters.silt.engine.catalog.database import BranchNames
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.catalog.log_end import is_last
 from dbt.adapters.silt.engine.catalog.names import RelationName, full_name, is_identifier
-from dbt.adapters.silt.engine.catalog.run_nodes import NODES
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     ConcurrentModificationError,

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import COMMAND
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches import run_commands as module
+from dbt.adapters.silt.engine.catalog.branches.attempts import COMMAND
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.command_documents import PATIENCE_MS, CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.run_branches import RunBranches
+from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, RunCommand, from_json, to_json
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.run_branches import RunBranches
-from dbt.adapters.silt.engine.catalog.run_commands import commands as module
-from dbt.adapters.silt.engine.catalog.run_commands.commands import CommandResults, RunCommand, from_json, to_json
-from dbt.adapters.silt.engine.catalog.run_commands.documents import PATIENCE_MS, CommandDocuments
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     CorruptLogError,
@@ -27,8 +27,17 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.publication.tables import Killed
-from tests.unit.engine.catalog.test_branch_names import AFTER, BEFORE, KEPT, STORES, Dying, filled, opened, shown
-from tests.unit.engine.catalog.test_run_branches import RUN, append_once, left, work
+from tests.unit.engine.catalog.branches.test_branch_names import (
+    AFTER,
+    BEFORE,
+    KEPT,
+    STORES,
+    Dying,
+    filled,
+    opened,
+    shown,
+)
+from tests.unit.engine.catalog.branches.test_run_branches import RUN, append_once, left, work
 
 A, B, TEST_A = "model.p.a", "model.p.b", "test.p.t_a.1"
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER, parsed
+from dbt.adapters.silt.engine.catalog.branches.attempts import FOLDER, parsed
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 

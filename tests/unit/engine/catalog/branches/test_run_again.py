@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
+from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.publication.tables import Killed
-from tests.unit.engine.catalog.test_branch_names import (
+from tests.unit.engine.catalog.branches.test_branch_names import (
     AFTER,
     BEFORE,
     DROPPED,
@@ -30,8 +30,8 @@ from tests.unit.engine.catalog.test_branch_names import (
     shown,
     view,
 )
-from tests.unit.engine.catalog.test_later_statements import A, waiting
-from tests.unit.engine.catalog.test_run_branches import RUN, append_once, begun, create_once, left, work
+from tests.unit.engine.catalog.branches.test_later_statements import A, waiting
+from tests.unit.engine.catalog.branches.test_run_branches import RUN, append_once, begun, create_once, left, work
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL
 
 _KEPT: Relation = ("main", KEPT.identifier)

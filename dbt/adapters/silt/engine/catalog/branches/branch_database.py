@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.database import BranchNames, Database
 from dbt.adapters.silt.engine.catalog.documents import (
     Function,

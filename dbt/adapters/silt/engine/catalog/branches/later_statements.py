@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER, documents, parsed
+from dbt.adapters.silt.engine.catalog.branches.attempts import FOLDER, documents, parsed
 from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT

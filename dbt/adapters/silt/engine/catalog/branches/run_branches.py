@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog import branch_attempts
-from dbt.adapters.silt.engine.catalog.branch_conflicts import Relation
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments, in_progress
+from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
+from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, LaterStatements
+from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes, read_nodes, write_nodes
 from dbt.adapters.silt.engine.catalog.documents import file_name
-from dbt.adapters.silt.engine.catalog.later_statements import LaterStatement, LaterStatements
-from dbt.adapters.silt.engine.catalog.run_commands.documents import CommandDocuments, in_progress
-from dbt.adapters.silt.engine.catalog.run_nodes import RunNodes, read_nodes, write_nodes
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.storage_errors import is_denied

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames

@@ -18,9 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import COMMAND, FOLDER, SIGN, documents, parsed
-from dbt.adapters.silt.engine.catalog.documents import file_name
-from dbt.adapters.silt.engine.catalog.run_commands.commands import (
+from dbt.adapters.silt.engine.catalog.branches.attempts import COMMAND, FOLDER, SIGN, documents, parsed
+from dbt.adapters.silt.engine.catalog.branches.run_commands import (
     CommandResults,
     RunCommand,
     Standing,
@@ -28,6 +27,7 @@ from dbt.adapters.silt.engine.catalog.run_commands.commands import (
     standing,
     to_json,
 )
+from dbt.adapters.silt.engine.catalog.documents import file_name
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.process_locks import ProcessLock

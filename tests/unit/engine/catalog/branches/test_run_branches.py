@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import BranchAttempts
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.attempts import BranchAttempts
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names import RelationName
-from dbt.adapters.silt.engine.catalog.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     ConcurrentModificationError,
@@ -26,7 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.publication.tables import Killed
-from tests.unit.engine.catalog.test_branch_names import (
+from tests.unit.engine.catalog.branches.test_branch_names import (
     AFTER,
     AGAIN,
     BEFORE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.branch_attempts import FOLDER
-from dbt.adapters.silt.engine.catalog.branches import Branch
+from dbt.adapters.silt.engine.catalog.branches.attempts import FOLDER
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.names import RelationName
