@@ -11,7 +11,7 @@ from typing_extensions import Self
 from benchmarks.contestants.by_sql import BySql
 from benchmarks.data import Rows
 from dbt.adapters.silt.engine import Warehouse
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 SCHEMA = "bench"

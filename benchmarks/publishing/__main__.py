@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.publishing.reads import reads
 from benchmarks.reuse.warehouse import opened
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.command import warehouse
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, serialize

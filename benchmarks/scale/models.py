@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from benchmarks.scale.meter import Cost, Meter, metered
 from benchmarks.scale.tables import SCHEMA, new_file
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names, SchemaNames, TableEntry, serialize_names
 from dbt.adapters.silt.engine.catalog.objects.names_register import DOCUMENT
 from dbt.adapters.silt.engine.catalog.objects.table_ends import new_location

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.errors import ReadOnlyStorageError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from tests.cloud import project
 from tests.cloud.servers import ObjectServer

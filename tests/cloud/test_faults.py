@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.catalog.locations import Location
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.locations import Location
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, SiltError
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.cloud.servers import ObjectServer

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.log_end import end_log, is_last
+from dbt.adapters.silt.engine.catalog.names.log_end import end_log, is_last
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore

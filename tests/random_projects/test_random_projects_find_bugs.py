@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog import file_lists
 from dbt.adapters.silt.engine.catalog.branches import command_documents as documents
+from dbt.adapters.silt.engine.catalog.names import file_lists
 from dbt.adapters.silt.materializations.reached_macros import Macros, Reached
 from dbt.adapters.silt.runs.logical_run.affected import BranchWork
 from dbt.adapters.silt.runs.logical_run.publication import RunPublication

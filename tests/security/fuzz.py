@@ -17,8 +17,8 @@ from pathlib import Path
 
 from dbt.adapters.silt import engine as silt_engine
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import Function, View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import Function, View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention, vacuum
 from dbt.adapters.silt.engine.commands.target import WriteSettings

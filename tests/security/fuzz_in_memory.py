@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from tests.corpus.mutations import Files
 from tests.memory_store import MemoryStore

@@ -19,8 +19,8 @@ from dbt.adapters.silt.cli import history, show
 from dbt.adapters.silt.cli.output.answers import Answer
 from dbt.adapters.silt.cli.output.rendering import show as render
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View, parse_view, serialize_view
-from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names.documents import View, parse_view, serialize_view
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, name_parts
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name, string_literal
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from dbt.adapters.silt.cli import show
 from dbt.adapters.silt.cli.output import rendering
 from dbt.adapters.silt.cli.output.answers import Answer, Block, Facts, Rows
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError
 from dbt.adapters.silt.runs.text_table import text_table
 from dbt.adapters.silt.session.errors import shown

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentModificationError,

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.log_end import EndResult, end_log
+from dbt.adapters.silt.engine.catalog.names.log_end import EndResult, end_log
 from dbt.adapters.silt.engine.catalog.objects.names_document import Mark, Names, TableEntry
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds
 from dbt.adapters.silt.engine.kernel.storage.prefix_folders import UniqueFolder

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.commit import with_transaction
 from dbt.adapters.silt.engine.commands.maintenance.restore import restore
 from dbt.adapters.silt.engine.commands.target import Target, WriteSettings

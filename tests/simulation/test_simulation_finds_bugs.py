@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 from pyroaring import BitMap64
 
-from dbt.adapters.silt.engine.catalog import log_end
+from dbt.adapters.silt.engine.catalog.names import log_end
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors

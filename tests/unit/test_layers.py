@@ -35,27 +35,12 @@ FLOORS = (
     ("engine/kernel/scan", "engine/kernel/maintenance"),
     ("engine/kernel/transaction",),
     ("engine/kernel/publication",),
-    (
-        "engine/catalog/file_lists",
-        "engine/catalog/names",
-        "engine/catalog/locations",
-        "engine/commands/spark/failures",
-    ),
-    (
-        "engine/commands",
-        "engine/commands/spark",
-    ),
-    (
-        "engine/catalog/documents",
-        "engine/catalog/log_end",
-        "engine/catalog/name_errors",
-        "engine/catalog/open_tables",
-    ),
-    ("engine/catalog/database", "engine/catalog/folders", "engine/catalog/objects"),
+    ("engine/catalog/names", "engine/commands/spark/failures"),
+    ("engine/commands", "engine/commands/spark"),
+    ("engine/catalog/folders", "engine/catalog/objects"),
     ("engine/catalog/branches",),
-    ("engine/catalog/catalog",),
-    ("engine/catalog/open_databases", "engine/catalog/rollback_plan"),
-    ("engine/catalog/rollback", "engine/arrow"),
+    ("engine/catalog",),
+    ("engine/arrow",),
     ("engine/commands/writing",),
     ("engine/commands/reading",),
     ("engine/commands/rows",),
@@ -81,7 +66,7 @@ FLOORS = (
     ("impl",),
 )
 # The folders whose files are listed individually.
-ROOTS = ("", "engine", "engine/catalog", "engine/kernel")
+ROOTS = ("", "engine", "engine/kernel")
 
 # A module of at most SMALL lines that a single module imports is an exception; there are at most MOST_SMALL of them.
 SMALL = 80

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dbt.adapters.contracts.relation import RelationType
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.relation import SiltRelation

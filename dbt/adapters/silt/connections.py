@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams import run_again
     from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
-    from dbt.adapters.silt.engine.catalog.names import RelationName
+    from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
     from dbt.adapters.silt.engine.statements.resolve import stored_code
     from dbt.adapters.silt.materializations.reuse import ProjectFacts
     from dbt.adapters.silt.records.units import Unit

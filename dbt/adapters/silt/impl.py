@@ -19,7 +19,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName, normalize
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName, normalize
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module

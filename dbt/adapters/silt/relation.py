@@ -15,7 +15,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.silt.dbt_seams.command_state import flags
-from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.materializations.external.sources import external_of
 from dbt.adapters.silt.materializations.incremental.config_columns import without_quotes

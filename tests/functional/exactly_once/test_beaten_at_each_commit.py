@@ -11,7 +11,7 @@ import pytest
 from dbt.tests.util import run_dbt_and_capture
 
 from dbt.adapters.silt.engine import Result, Warehouse
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction

@@ -10,7 +10,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from deltalake import DeltaTable
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from tests.cloud.servers import ObjectServer
 
 MODELS = {

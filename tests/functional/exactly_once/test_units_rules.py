@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture, write_file
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 
 ROWS = "id,name\n1,one\n2,two\n3,three\n"
 APPENDED = "{{ config(materialized='incremental', incremental_strategy='append') }} select id from {{ ref('rows') }}"

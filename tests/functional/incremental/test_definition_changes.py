@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 from dbt.tests.util import run_dbt, write_file
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 GROWN = """

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture, write_file
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 
 NOW = "2026-03-08 13:57:00"
 EVENTS = """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import get_connection, run_dbt
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 EVENTS = """

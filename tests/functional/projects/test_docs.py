@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import get_artifact, get_connection, run_dbt, run_dbt_and_capture
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
 from tests.calls import calls_of

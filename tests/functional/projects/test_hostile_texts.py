@@ -11,7 +11,7 @@ import pytest
 import yaml
 from dbt.tests.util import run_dbt
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 EVIL = "it's `a` \"b\" \\ ;-- \n'); drop table main.canary; -- ${jndi:ldap://127.0.0.1:1/x} <script>"

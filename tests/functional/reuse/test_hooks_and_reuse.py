@@ -10,7 +10,7 @@ import pytest
 from dbt.tests.util import run_dbt, write_file
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 
 NOT_ENDED = "built: not all of its hooks have run since its last build"
 CHECK = "select assert_true(count(*) < (select max(n) from {{ this.schema }}.most)) from {{ this }}"

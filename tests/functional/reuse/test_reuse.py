@@ -11,7 +11,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 
 ROWS = "id,name\n1,one\n2,two\n"
 MERGED = """

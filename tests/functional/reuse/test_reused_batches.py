@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import patch_microbatch_end_time, run_dbt_and_capture
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 
 HEAD = "{{ config(materialized='table') }} "
 LANDED = "select id, timestamp_micros(1772323200000000 + id * 43200000000) as at from range(8)"

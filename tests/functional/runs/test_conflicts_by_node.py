@@ -14,8 +14,8 @@ from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet

@@ -13,7 +13,7 @@ from dbt.cli.main import dbtRunner
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.records.journal import CommitJournal

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 
 COMMENT = "of {{ node.name if node else 'no node' }}, in {{ invocation_id }} /* not closed"

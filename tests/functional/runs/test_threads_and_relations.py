@@ -13,7 +13,7 @@ import pytest
 from dbt.adapters.cache import RelationsCache
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.impl import SiltAdapter

@@ -13,8 +13,8 @@ import pytest
 from dbt.adapters.silt.engine.builds.decision import Reused
 from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
 from dbt.adapters.silt.engine.builds.present import decide_now
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.file_lists import fingerprint
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 from dbt.adapters.silt.engine.kernel.log.builds import MOST_INPUTS, Build, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore

@@ -12,8 +12,8 @@ from dbt.adapters.silt.engine.catalog.branches.attempts import FOLDER
 from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
 from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
     UnsupportedFeatureError,

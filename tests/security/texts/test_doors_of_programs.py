@@ -10,8 +10,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SiltError
 from tests.security.texts import test_rules as rules
 from tests.security.texts import test_stored_code as code

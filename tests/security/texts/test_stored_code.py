@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.documents import Function, View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import Function, View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError, SiltError, StoredCodeError
 from dbt.adapters.silt.engine.sql.ast import Parameter

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.documents import Function, View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import Function, View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, SiltError
 from dbt.adapters.silt.engine.statements.resolve.stored_code import MARKER, is_exported
 from dbt.adapters.silt.engine.warehouse import WarehouseSettings

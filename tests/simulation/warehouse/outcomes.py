@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     ConcurrentDropError,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, statistics, stats_json
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.sql.ast import ViewColumn
 from tests.unit.cli.house import House, rows

@@ -13,7 +13,7 @@ import pytest
 
 from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.cli.tables.rows import ShownRows
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from tests.unit.cli.house import House, rows
 
 AsJson = Callable[..., Any]

@@ -20,7 +20,7 @@ from dbt.adapters.silt.cli.main import main
 from dbt.adapters.silt.cli.shell import output, spark_process
 from dbt.adapters.silt.cli.shell.output import Change, Result, RowsFound, StatementFailedError, drawn, summary
 from dbt.adapters.silt.cli.shell.spark_process import SparkProcess
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.kernel.near_names import some_of
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 from tests.unit.cli.house import House, rows

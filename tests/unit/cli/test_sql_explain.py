@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from tests.unit.cli.house import House, rows
 
 Silt = Callable[..., str]

@@ -9,7 +9,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
 from tests.cloud.servers import ObjectServer

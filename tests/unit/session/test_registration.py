@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.errors import RegistrationError
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages

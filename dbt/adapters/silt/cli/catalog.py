@@ -12,7 +12,7 @@ from dbt.adapters.silt.cli.duckdb_file.views import TableView
 from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, number_of
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 

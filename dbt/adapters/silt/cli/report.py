@@ -12,7 +12,7 @@ from typing import Final
 from dbt.adapters.silt.cli.output.answers import Answer, number_of, size
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
-from dbt.adapters.silt.engine.catalog.locations import is_local
+from dbt.adapters.silt.engine.catalog.names.locations import is_local
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, NotWrittenError
 from dbt.adapters.silt.report.document import RUNS, Document, Source, document

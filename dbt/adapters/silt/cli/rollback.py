@@ -11,7 +11,7 @@ from typing import Any
 from dbt.adapters.silt.cli.output.answers import UNKNOWN, Answer, Block, Rows, count, iso
 from dbt.adapters.silt.cli.output.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
-from dbt.adapters.silt.engine.catalog.names import names_text
+from dbt.adapters.silt.engine.catalog.names.relation_names import names_text
 from dbt.adapters.silt.engine.catalog.rollback import PutBack, Rollback
 from dbt.adapters.silt.engine.kernel.errors import RollbackRefusedError
 from dbt.adapters.silt.engine.kernel.log.history import Commit

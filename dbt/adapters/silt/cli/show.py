@@ -9,7 +9,7 @@ from dbt.adapters.silt.cli.output.answers import UNKNOWN, UTC, Answer, Block, Fa
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.tables.column_statistics import ColumnStatistics, column_statistics
 from dbt.adapters.silt.cli.warehouses import Subparsers, snapshot_of, subcommand, view_of
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.files.stats_json import deleted_rows, row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dbt.adapters.silt.cli.project import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.locations import check_locations, is_local, local_path, table_location
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.locations import check_locations, is_local, local_path, table_location
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dbt.adapters.silt.engine.arrow.read import read as read
     from dbt.adapters.silt.engine.arrow.read import read_batches as read_batches
-    from dbt.adapters.silt.engine.catalog.locations import Location as Location
+    from dbt.adapters.silt.engine.catalog.names.locations import Location as Location
     from dbt.adapters.silt.engine.commands.target import Outcome as Outcome
     from dbt.adapters.silt.engine.datasource.source import DataSource as DataSource
     from dbt.adapters.silt.engine.kernel.errors import SiltError as SiltError
@@ -49,7 +49,7 @@ __all__ = [
 
 _HOMES = {
     "DataSource": "datasource.source",
-    "Location": "catalog.locations",
+    "Location": "catalog.names.locations",
     "Outcome": "commands.target",
     "Result": "warehouse",
     "SiltError": "kernel.errors",

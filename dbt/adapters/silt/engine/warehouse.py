@@ -44,8 +44,8 @@ from dbt.adapters.silt.engine.builds import session_reuse
 from dbt.adapters.silt.engine.builds.build_facts import facts_of_query
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import Location, check_locations
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.locations import Location, check_locations
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import OpenDatabases, open_databases
 from dbt.adapters.silt.engine.commands.spark import errors, frames, hadoop_storage
 from dbt.adapters.silt.engine.commands.spark.session_settings import configure, quotes_for

@@ -13,7 +13,7 @@ from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsIte
 
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.clock import utc_moment
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.engine.catalog.log_end import readable
+from dbt.adapters.silt.engine.catalog.names.log_end import readable
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
 from dbt.adapters.silt.engine.kernel.printable import short_id
@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.sql import mistakes
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.engine.catalog.names import RelationName
+    from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
     from dbt.adapters.silt.records.units import RunContext

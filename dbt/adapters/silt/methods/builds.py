@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.dbt_seams.command_state import flags
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.lazy import lazy_module

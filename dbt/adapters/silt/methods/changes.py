@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt_common.exceptions import DbtDatabaseError
 
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.merge_clause_checks import as_list
 from dbt.adapters.silt.methods.units import UnitMethods

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.column import SiltColumn
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationName
+    from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationName
     from dbt.adapters.silt.engine.kernel.log import commit_search
     from dbt.adapters.silt.materializations import docs_catalog
     from dbt.adapters.silt.relation import SiltRelation

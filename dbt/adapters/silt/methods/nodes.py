@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.methods.builds import BuildMethods
 from dbt.adapters.silt.records import units

@@ -11,7 +11,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.catalog.names import name_parts
+from dbt.adapters.silt.engine.catalog.names.relation_names import name_parts
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.runs.node_context import table_of

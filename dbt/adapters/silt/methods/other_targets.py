@@ -12,7 +12,7 @@ from dbt_common.exceptions import CompilationError
 from dbt.adapters.silt.cli.project import profile
 from dbt.adapters.silt.engine.builds import origins, present
 from dbt.adapters.silt.engine.builds.decision import Built, LastBuild
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError, sentence
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts
 from dbt.adapters.silt.runs.node_context import log_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.catalog.names import RelationName, normalize
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, normalize
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.identifiers import unquote
 

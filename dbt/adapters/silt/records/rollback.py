@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.rollback_plan import RollbackScope
 from dbt.adapters.silt.engine.kernel import errors

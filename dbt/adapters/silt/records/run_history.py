@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.history import CommitHead, newest_heads, read_heads

@@ -9,7 +9,7 @@ from typing import Final
 
 from dbt.adapters.silt.__version__ import version
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind
 from dbt.adapters.silt.records.known_runs import Unpublished, known_runs, unpublished_runs
 from dbt.adapters.silt.report.artifacts import Artifacts, mapping, milliseconds, text
 from dbt.adapters.silt.report.encoding import Texts

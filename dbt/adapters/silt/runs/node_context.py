@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.units import RunContext, StatementScope, Unit, node_scope
 from dbt.adapters.silt.runs.committed_work import CommittedWork

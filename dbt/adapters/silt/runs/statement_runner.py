@@ -10,7 +10,7 @@ from dbt_common.events.contextvars import get_node_info
 
 from dbt.adapters.silt.engine.builds.build_facts import facts_of_answer
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

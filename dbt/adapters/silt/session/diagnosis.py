@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
+from dbt.adapters.silt.engine.catalog.names.locations import is_local, local_path
 from dbt.adapters.silt.engine.catalog.open_databases import open_location
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.spark.shared_storage import spark_path

@@ -9,7 +9,7 @@ from pathlib import Path
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.engine.catalog.locations import check_locations
+from dbt.adapters.silt.engine.catalog.names.locations import check_locations
 from dbt.adapters.silt.engine.commands.spark import hadoop_storage
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages

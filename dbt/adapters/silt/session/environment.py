@@ -17,7 +17,7 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark, answers_of
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import check_locations
+from dbt.adapters.silt.engine.catalog.names.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.commands.spark import session_settings
 from dbt.adapters.silt.engine.kernel.errors import SiltError, SparkEndedError

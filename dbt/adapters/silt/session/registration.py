@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.commands.spark.failures.causes import causes
 from dbt.adapters.silt.engine.kernel.errors import RegistrationError, SiltError
 from dbt.adapters.silt.engine.kernel.storage.urls import is_url

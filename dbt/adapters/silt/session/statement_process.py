@@ -28,7 +28,7 @@ from dbt_common.dataclass_schema import ValidationError
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql.ast import Statement

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.arrow.read import condition
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from tests.examples import examples
 

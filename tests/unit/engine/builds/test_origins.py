@@ -12,7 +12,7 @@ import pytest
 from dbt.adapters.silt.engine.builds.decision import LastBuild
 from dbt.adapters.silt.engine.builds.origins import Origin, differences, origin_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.builds.passed_tests import PassedTest, PassedTests
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

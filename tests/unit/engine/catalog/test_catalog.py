@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import Function, View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
 from dbt.adapters.silt.engine.catalog.folders import locks
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
-from dbt.adapters.silt.engine.catalog.log_end import end_log
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.log_end import end_log
 from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     NoSpaceError,

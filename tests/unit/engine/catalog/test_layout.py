@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.locations import check_locations, is_local, local_path, table_location
+from dbt.adapters.silt.engine.catalog.names.locations import check_locations, is_local, local_path, table_location
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages

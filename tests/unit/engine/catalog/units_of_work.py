@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.rollback_plan import Findings, RollbackScope
 from dbt.adapters.silt.engine.kernel.clock import FixedClock

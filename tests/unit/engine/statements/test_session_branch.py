@@ -8,7 +8,7 @@ from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine.catalog.branches.attempts import BranchAttempts
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.engine.house import House
 

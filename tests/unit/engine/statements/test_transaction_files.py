@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from dbt.adapters.silt.engine.builds.origins import Origin, origin_of
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 from tests.unit.engine.house import House, other_rows

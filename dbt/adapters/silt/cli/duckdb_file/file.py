@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from dbt.adapters.silt.cli.duckdb_file import times
 from dbt.adapters.silt.cli.duckdb_file.types import literal, quoted
 from dbt.adapters.silt.cli.duckdb_file.views import DELETED, OWN_SCHEMA, TableView
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, StorageError
 from dbt.adapters.silt.lazy import lazy_module
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dbt.adapters.silt.cli.shell.output import Explanation, RowsFound, drawn
 from dbt.adapters.silt.engine.answers.sessions import Names
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.sql.tokens import identifiers, split_statements, tokenize

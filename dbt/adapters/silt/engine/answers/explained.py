@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from dbt.adapters.silt.engine.answers.quick import Prepared, Quick, Source
 from dbt.adapters.silt.engine.answers.sessions import Names
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.kernel.files.stats_json import num_records
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot

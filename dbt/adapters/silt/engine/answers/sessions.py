@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.name_errors import similar_relations
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.name_errors import similar_relations
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, RelationNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, table_location
-from dbt.adapters.silt.engine.catalog.names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names.locations import allowed_folders, check_locations, table_location
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -16,7 +16,7 @@ from typing import Final
 from dbt.adapters.silt.engine.builds.decision import Built, Decision, LastBuild, decide
 from dbt.adapters.silt.engine.builds.present import names_published_versions, present
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import file_name
+from dbt.adapters.silt.engine.catalog.names.documents import file_name
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_day

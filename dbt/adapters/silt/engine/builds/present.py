@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from dbt.adapters.silt.engine.builds.decision import Decision, LastBuild, Present, PresentTable, decide
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.file_lists import fingerprint
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.builds import ENDED_KEY, INFO_KEY, Build, BuildFacts, TableState, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change

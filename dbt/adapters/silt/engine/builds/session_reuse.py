@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.builds.decision import Reused
 from dbt.adapters.silt.engine.builds.present import decide_now, last_build, log_of
 from dbt.adapters.silt.engine.builds.settings import session_settings
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, facts_hash

@@ -15,15 +15,16 @@ from dbt.adapters.silt.engine.catalog.branches.attempts import delete_old_branch
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.branch_database import BranchDatabase
 from dbt.adapters.silt.engine.catalog.branches.run_branches import RunBranches
-from dbt.adapters.silt.engine.catalog.database import Database
-from dbt.adapters.silt.engine.catalog.documents import Function, View
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase
 from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
-from dbt.adapters.silt.engine.catalog.locations import table_location
-from dbt.adapters.silt.engine.catalog.names import (
+from dbt.adapters.silt.engine.catalog.names.database import Database
+from dbt.adapters.silt.engine.catalog.names.documents import Function, View
+from dbt.adapters.silt.engine.catalog.names.locations import table_location
+from dbt.adapters.silt.engine.catalog.names.open_tables import OpenTables
+from dbt.adapters.silt.engine.catalog.names.relation_names import (
     RelationEntry,
     RelationKind,
     RelationName,
@@ -31,7 +32,6 @@ from dbt.adapters.silt.engine.catalog.names import (
     check_new_names,
 )
 from dbt.adapters.silt.engine.catalog.objects.object_database import ObjectDatabase
-from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
 from dbt.adapters.silt.engine.kernel.errors import ReadOnlyStorageError, SchemaNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.catalog import rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationName, names_text
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, names_text
 from dbt.adapters.silt.engine.catalog.rollback_plan import ChangedTable, Findings, Problem, RollbackScope
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import utc_text

@@ -8,8 +8,8 @@ from functools import cached_property
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.locations import allowed_folders, check_locations, table_location
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names.locations import allowed_folders, check_locations, table_location
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentCreateError, InvalidArgumentError, RelationExistsError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -16,7 +16,7 @@ from pyspark.sql import datasource as api
 from pyspark.sql.types import StructType
 
 from dbt.adapters.silt.engine.arrow.types import arrow_type
-from dbt.adapters.silt.engine.catalog.locations import table_location
+from dbt.adapters.silt.engine.catalog.names.locations import table_location
 from dbt.adapters.silt.engine.catalog.open_databases import open_location
 from dbt.adapters.silt.engine.commands.commit import commit, discard_folder
 from dbt.adapters.silt.engine.commands.reading import partition_match

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.name_errors import similar_relations
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.name_errors import similar_relations
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,

@@ -11,7 +11,7 @@ from typing import Any
 from dbt_common.exceptions import DbtBaseException
 
 from dbt.adapters.silt.dbt_seams.project_values import rendered
-from dbt.adapters.silt.engine.catalog.locations import local_path
+from dbt.adapters.silt.engine.catalog.names.locations import local_path
 from dbt.adapters.silt.materializations.external.declared import DeclaredFiles, compiled_code
 from dbt.adapters.silt.materializations.external.sources import external_of
 from dbt.adapters.silt.materializations.external.target import resolve_location

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.column import SiltColumn
-from dbt.adapters.silt.engine.catalog.locations import local_path
+from dbt.adapters.silt.engine.catalog.names.locations import local_path
 from dbt.adapters.silt.engine.commands.spark.file_formats import belongs_to_other_formats, format_of
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 

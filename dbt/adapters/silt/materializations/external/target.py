@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.catalog.locations import is_local, local_path
+from dbt.adapters.silt.engine.catalog.names.locations import is_local, local_path
 from dbt.adapters.silt.engine.commands.spark.file_formats import compression_of, format_of
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError

@@ -9,7 +9,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationNotFoundError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.tokens import identifiers

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from dbt.adapters.silt.dbt_seams.definitions import code_of, settings_of
 from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation, relation_of
 from dbt.adapters.silt.engine.catalog.branches.run_commands import TESTS
-from dbt.adapters.silt.engine.catalog.names import name_parts, normalize
+from dbt.adapters.silt.engine.catalog.names.relation_names import name_parts, normalize
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, InvalidSettingError
 from dbt.adapters.silt.engine.kernel.log.builds import FILES_KEY

@@ -16,7 +16,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
-from dbt.adapters.silt.engine.catalog.names import RelationName, full_name
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, full_name
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     RunInProgressError,

@@ -7,8 +7,8 @@ import pytest
 from dbt.adapters.silt.engine.catalog.branches.attempts import FOLDER
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
 from dbt.adapters.silt.engine.commands.target import WriteSettings

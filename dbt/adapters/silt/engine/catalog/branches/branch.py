@@ -30,10 +30,10 @@ from dbt.adapters.silt.engine.catalog.branches.conflicts import (
     relation_of,
 )
 from dbt.adapters.silt.engine.catalog.branches.run_nodes import NODES
-from dbt.adapters.silt.engine.catalog.database import BranchNames
-from dbt.adapters.silt.engine.catalog.documents import file_name
-from dbt.adapters.silt.engine.catalog.log_end import is_last
-from dbt.adapters.silt.engine.catalog.names import RelationName, full_name, is_identifier
+from dbt.adapters.silt.engine.catalog.names.database import BranchNames
+from dbt.adapters.silt.engine.catalog.names.documents import file_name
+from dbt.adapters.silt.engine.catalog.names.log_end import is_last
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, full_name, is_identifier
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     ConcurrentModificationError,

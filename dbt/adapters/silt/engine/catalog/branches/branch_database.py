@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog import name_errors
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
-from dbt.adapters.silt.engine.catalog.database import BranchNames, Database
-from dbt.adapters.silt.engine.catalog.documents import (
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.database import BranchNames, Database
+from dbt.adapters.silt.engine.catalog.names.documents import (
     Function,
     View,
     parse_function,
@@ -16,8 +16,8 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
-from dbt.adapters.silt.engine.catalog.log_end import is_last
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.log_end import is_last
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE

@@ -27,7 +27,7 @@ from dbt.adapters.silt.engine.catalog.branches.run_commands import (
     standing,
     to_json,
 )
-from dbt.adapters.silt.engine.catalog.documents import file_name
+from dbt.adapters.silt.engine.catalog.names.documents import file_name
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.process_locks import ProcessLock

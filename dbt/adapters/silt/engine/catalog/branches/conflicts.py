@@ -9,9 +9,9 @@ from functools import partial
 from itertools import takewhile
 from typing import TypeAlias, cast
 
-from dbt.adapters.silt.engine.catalog.database import BranchNames
-from dbt.adapters.silt.engine.catalog.documents import parse_function, parse_view
-from dbt.adapters.silt.engine.catalog.names import RelationName, full_name
+from dbt.adapters.silt.engine.catalog.names.database import BranchNames
+from dbt.adapters.silt.engine.catalog.names.documents import parse_function, parse_view
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, full_name
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on

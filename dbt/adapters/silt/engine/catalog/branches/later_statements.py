@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.branches.attempts import FOLDER, documents, parsed
-from dbt.adapters.silt.engine.catalog.documents import file_name
+from dbt.adapters.silt.engine.catalog.names.documents import file_name
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 

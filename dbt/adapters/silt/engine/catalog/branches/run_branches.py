@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandD
 from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
 from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, LaterStatements
 from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes, read_nodes, write_nodes
-from dbt.adapters.silt.engine.catalog.documents import file_name
+from dbt.adapters.silt.engine.catalog.names.documents import file_name
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.storage_errors import is_denied

@@ -11,8 +11,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.documents import (
+from dbt.adapters.silt.engine.catalog.folders import folder_tables, layout
+from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
+from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables, check_no_table, check_no_view, no_table
+from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.documents import (
     FUNCTION_SUFFIX,
     VIEW_SUFFIX,
     Function,
@@ -22,11 +26,12 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
-from dbt.adapters.silt.engine.catalog.folders import folder_tables, layout
-from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
-from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables, check_no_table, check_no_view, no_table
-from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName, is_identifier
+from dbt.adapters.silt.engine.catalog.names.relation_names import (
+    RelationEntry,
+    RelationKind,
+    RelationName,
+    is_identifier,
+)
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, SymbolicLinkError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.documents import FUNCTION_SUFFIX, VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.folders import layout
-from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.documents import FUNCTION_SUFFIX, VIEW_SUFFIX
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError
 from dbt.adapters.silt.engine.kernel.publication import documents
 from dbt.adapters.silt.engine.kernel.publication_marks import PublicationRegister

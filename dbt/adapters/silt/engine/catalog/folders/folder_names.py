@@ -7,8 +7,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final, TypeVar
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.documents import FUNCTION_SUFFIX, VIEW_SUFFIX
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_documents import (
     FolderDocuments,
@@ -18,8 +16,10 @@ from dbt.adapters.silt.engine.catalog.folders.folder_documents import (
 )
 from dbt.adapters.silt.engine.catalog.folders.folder_tables import FolderTables
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
-from dbt.adapters.silt.engine.catalog.log_end import announce_end
-from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.documents import FUNCTION_SUFFIX, VIEW_SUFFIX
+from dbt.adapters.silt.engine.catalog.names.log_end import announce_end
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Kind, Meaning, NameChange

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.documents import VIEW_SUFFIX, View, parse_view, serialize_view
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
-from dbt.adapters.silt.engine.catalog.log_end import End, end_log, is_dropped, is_table
-from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
-from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.documents import VIEW_SUFFIX, View, parse_view, serialize_view
+from dbt.adapters.silt.engine.catalog.names.log_end import End, end_log, is_dropped, is_table
+from dbt.adapters.silt.engine.catalog.names.open_tables import OpenTables
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_info

@@ -16,10 +16,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.documents import serialize_schema
 from dbt.adapters.silt.engine.catalog.folders.locks import exclusive
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.documents import serialize_schema
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     StorageError,

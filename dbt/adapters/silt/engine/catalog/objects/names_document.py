@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.names import RelationName, is_identifier
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.publication import documents

@@ -20,8 +20,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.documents import (
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.documents import (
     Function,
     View,
     parse_function,
@@ -29,13 +29,13 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
-from dbt.adapters.silt.engine.catalog.log_end import End
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.log_end import End
+from dbt.adapters.silt.engine.catalog.names.open_tables import OpenTables
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Names, SchemaNames, TableEntry, ViewEntry
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister, SeenOnce
 from dbt.adapters.silt.engine.catalog.objects.object_names import Definitions, ObjectNames
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds, TableFolders, new_location
-from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

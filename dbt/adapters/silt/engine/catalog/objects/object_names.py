@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog import name_errors
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import name_errors
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Names, check_change
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
 from dbt.adapters.silt.engine.catalog.objects.table_ends import TableEnds

@@ -6,11 +6,11 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog import log_end
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names import log_end
+from dbt.adapters.silt.engine.catalog.names.open_tables import OpenTables
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.names_document import Entry, Mark, Names, TableEntry, ViewEntry
 from dbt.adapters.silt.engine.catalog.objects.names_register import NamesRegister
-from dbt.adapters.silt.engine.catalog.open_tables import OpenTables
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, StorageError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -340,7 +340,7 @@ class ObjectStore(store.PrefixStore):
 
         Objects are copied in reverse order of their names, so that until the end a table's log lacks its beginning at
         the target, and a reader there gets an error, never a part of the table. The caller must first end a
-        table's log (`catalog.log_end`), because a commit made at the source during the copy is not moved.
+        table's log (`catalog.names.log_end`), because a commit made at the source during the copy is not moved.
         """
         if next(self._keys(target), None) is not None:
             raise store.ObjectExists(self._named(target))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.catalog.documents import View
+from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel import errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dbt.adapters.silt.engine.catalog.names import check_new_names
+from dbt.adapters.silt.engine.catalog.names.relation_names import check_new_names
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
 from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, Name

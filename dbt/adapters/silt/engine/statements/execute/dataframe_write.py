@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypedDict
 
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.kernel import errors, near_names

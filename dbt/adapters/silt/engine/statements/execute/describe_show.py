@@ -6,7 +6,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.describe import Answer

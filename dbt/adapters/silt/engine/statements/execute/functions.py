@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
-from dbt.adapters.silt.engine.catalog.names import RelationName, check_new_names
+from dbt.adapters.silt.engine.catalog.names.documents import Function, PythonHandler
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, check_new_names
 from dbt.adapters.silt.engine.commands.spark import python_function
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationExistsError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbt.adapters.silt.engine.catalog import documents
-from dbt.adapters.silt.engine.catalog.documents import Function
-from dbt.adapters.silt.engine.catalog.names import RelationKind
+from dbt.adapters.silt.engine.catalog.names import documents
+from dbt.adapters.silt.engine.catalog.names.documents import Function
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError

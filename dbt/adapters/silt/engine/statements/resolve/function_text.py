@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.catalog.documents import Function, PythonHandler
+from dbt.adapters.silt.engine.catalog.names.documents import Function, PythonHandler
 from dbt.adapters.silt.engine.commands.spark.python_function import PythonCode
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import Parameter

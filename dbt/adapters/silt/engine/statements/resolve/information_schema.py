@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.documents import View
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     NotATableError,
     RelationNotFoundError,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
+from dbt.adapters.silt.engine.catalog.names.file_lists import fingerprint
 from dbt.adapters.silt.engine.commands.spark.file_source import FileSource
 from dbt.adapters.silt.engine.kernel.log.builds import DEFINITIONS_KEY, FILES_KEY
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

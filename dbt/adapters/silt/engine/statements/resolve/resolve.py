@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
-from dbt.adapters.silt.engine.catalog.documents import Function
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import Function
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS, condition
 from dbt.adapters.silt.engine.commands.spark.failures.causes import first_line
 from dbt.adapters.silt.engine.commands.spark.failures.conditions import SYNTAX, syntax_remedy

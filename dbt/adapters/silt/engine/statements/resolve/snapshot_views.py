@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.silt.engine.catalog.documents import Function
+from dbt.adapters.silt.engine.catalog.names.documents import Function
 from dbt.adapters.silt.engine.commands.reading import change_feed, scan
 from dbt.adapters.silt.engine.commands.spark import file_source, frames, python_function
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dbt.adapters.silt.engine.catalog.documents import Function
+from dbt.adapters.silt.engine.catalog.names.documents import Function
 from dbt.adapters.silt.engine.commands.spark.file_formats import format_of
 from dbt.adapters.silt.engine.kernel import errors, owned_folders
 from dbt.adapters.silt.engine.kernel.files.data_files import is_allowed

@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.branch_database import COPY
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names import RelationKind, RelationName, normalize
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName, normalize
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_optimize
 from dbt.adapters.silt.engine.kernel.publication.publish import Txn

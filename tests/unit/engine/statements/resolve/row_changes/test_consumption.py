@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.catalog.names import (
+from dbt.adapters.silt.engine.catalog.names.relation_names import (
     MAX_NAME_BYTES,
     RelationName,
     check_identifier,

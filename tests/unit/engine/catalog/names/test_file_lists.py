@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.catalog import file_lists
-from dbt.adapters.silt.engine.catalog.file_lists import fingerprint
+from dbt.adapters.silt.engine.catalog.names import file_lists
+from dbt.adapters.silt.engine.catalog.names.file_lists import fingerprint
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.catalog.documents import (
+from dbt.adapters.silt.engine.catalog.names.documents import (
     Function,
     View,
     parse_function,
@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.catalog.documents import (
     serialize_function,
     serialize_view,
 )
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from dbt.adapters.silt.engine.catalog.documents import Function, View
-from dbt.adapters.silt.engine.catalog.names import RelationEntry, RelationName
+from dbt.adapters.silt.engine.catalog.names.documents import Function, View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning
 from dbt.adapters.silt.engine.kernel.publication.publications import PublishedNames
