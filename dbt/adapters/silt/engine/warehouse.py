@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -128,6 +127,36 @@ class WarehouseSettings:
     progress: Progress = silent
 
 
+@dataclass(frozen=True)
+class _Shared:
+    """The parts of a warehouse that its sessions share."""
+
+    databases: OpenDatabases
+    storage: SharedStorage
+    retry_queue: RetryQueue = field(default_factory=RetryQueue)
+
+
+@dataclass(frozen=True)
+class _Session:
+    """The state of a warehouse in a session.
+
+    Attributes:
+        namespace: the names; `use` changes the current database and schema.
+        transaction: the transaction of the session, or the branch of its run.
+        snapshot_views: the session views over pinned snapshots.
+        read_history: the reads of earlier statements that belong to the same unit of work, if any.
+        changes: the statements that have changed the session.
+        owner: the program that has stored the statements, for `for_stored`.
+    """
+
+    namespace: Namespace
+    transaction: SessionTransaction
+    snapshot_views: SnapshotViews
+    read_history: ReadHistory | None = None
+    changes: list[Statement] = field(default_factory=list)
+    owner: str | None = None
+
+
 class Warehouse:
     """Tables and views in a folder or an object store, for a Spark session.
 
@@ -172,7 +201,7 @@ class Warehouse:
         own = {name: each.storage for name, each in places.items() if isinstance(each, Location) and each.storage}
         used = storages(locations, storage, own)
         opened = open_databases(locations, used, settings.external_paths, settings.clock)
-        self._set_up(spark, opened, (database, schema), settings)
+        self._build(*_first_session(spark, opened, (database, schema)), settings)
 
     @classmethod
     def over(
@@ -187,20 +216,23 @@ class Warehouse:
             InvalidSettingError, StorageError: as in the constructor.
         """
         made = cls.__new__(cls)
-        made._set_up(spark, databases, current, settings)
+        made._build(*_first_session(spark, databases, current), settings)
         return made
 
-    def _set_up(
-        self, spark: SparkSession, databases: OpenDatabases, current: tuple[str, str], settings: WarehouseSettings
-    ) -> None:
-        self.settings, self._databases = settings, databases
-        check_locations(databases.locations)
-        databases.catalog.open_schema(*current)
-        self._storage = SharedStorage(tuple(databases.stores.values()))
-        self._retry_queue = RetryQueue()
-        self._owner: str | None = None
-        self._transaction = SessionTransaction(databases.catalog)
-        self._open(Namespace(spark, databases.catalog, *current), None)
+    def _build(self, shared: _Shared, session: _Session, settings: WarehouseSettings) -> None:
+        """Sets all attributes: every warehouse is built here."""
+        self._shared, self._session, self.settings = shared, session, settings
+
+    def _with(self, session: _Session, settings: WarehouseSettings | None = None) -> Warehouse:
+        """Returns the same warehouse with the state of another session."""
+        made = type(self).__new__(type(self))
+        made._build(self._shared, session, settings or self.settings)
+        return made
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that runs the work."""
+        return self._session.namespace.spark
 
     def for_session(
         self,
@@ -224,13 +256,11 @@ class Warehouse:
             >>> warehouse.for_session(spark.newSession()).table("orders").count()
             2
         """
-        seen = self._seen_by(spark, ReadHistory() if one_cut else None)
-        seen._transaction = self._transaction.for_another_session()
+        transaction = self._session.transaction.for_another_session()
         if branch is not None:
-            seen._transaction.join(self._namespace.database, branch, is_read_only)
-        if progress is not None:
-            seen.settings = replace(self.settings, progress=progress)
-        return seen
+            transaction.join(self._session.namespace.database, branch, is_read_only)
+        settings = self.settings if progress is None else replace(self.settings, progress=progress)
+        return self._with(self._seen_by(spark, transaction, ReadHistory() if one_cut else None), settings)
 
     def for_stored(self, owner: str) -> Warehouse:
         """Returns the same warehouse for statements that are stored in it, where another user may have written them.
@@ -241,14 +271,12 @@ class Warehouse:
         Args:
             owner: the program that has stored them, for messages.
         """
-        other = copy(self)
-        other._owner = owner
-        return other
+        return self._with(replace(self._session, owner=owner))
 
     @property
     def catalog(self) -> Catalog:
         """The relations of the warehouse, or of the open transaction, without Spark."""
-        return self._transaction.catalog
+        return self._session.transaction.catalog
 
     def sql(self, text: str, txn: tuple[str, int] | None = None, *, user_metadata: str | None = None) -> DataFrame:
         """Runs a statement, and returns a query's rows, or a row with the results of a change.
@@ -316,7 +344,8 @@ class Warehouse:
         statement = dataframe_write.statement(self._read(table), view, mode, options)
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
         same = df.sparkSession is self.spark
-        house = self if same else self._seen_by(df.sparkSession, self._read_history)
+        session = self._session
+        house = self if same else self._with(self._seen_by(df.sparkSession, session.transaction, session.read_history))
         with frames.frame_view(df, view):
             outcome = house._run(statement, settings).outcome
         assert outcome is not None
@@ -364,30 +393,29 @@ class Warehouse:
             >>> warehouse.sql("select amount from orders where id = 7").first()[0]
             Decimal('2.00')
         """
-        if self._transaction.is_open:
-            self._transaction.begin(self._namespace.database)  # raises
-        within = self._seen_by(self.spark, self._read_history)
-        within._namespace.temporary, within._session_changes = self._namespace.temporary, self._session_changes
-        within._transaction = SessionTransaction(self._databases.catalog)
-        within._transaction.begin(self._namespace.database, skips.checked(txn))
+        here = self._session.namespace
+        transaction = self._session.transaction.begun(here.database, skips.checked(txn))
+        session = self._seen_by(self.spark, transaction, self._session.read_history)
+        session.namespace.temporary = here.temporary
+        within = self._with(replace(session, changes=self._session.changes))
         try:
             yield within
         except BaseException:
             within.roll_back()
             raise
-        if within._transaction.is_open:
-            within._transaction.commit()
+        if transaction.is_open:
+            transaction.commit()
 
     @property
     def is_in_transaction(self) -> bool:
         """Whether a transaction has begun and has not ended."""
-        return self._transaction.ends_with_session
+        return self._session.transaction.ends_with_session
 
     def roll_back(self) -> bool:
         """Drops the changes of the open transaction, if any; returns whether a transaction was open."""
-        was_open = self._transaction.ends_with_session
+        was_open = self._session.transaction.ends_with_session
         if was_open:
-            self._transaction.rollback()
+            self._session.transaction.rollback()
         return was_open
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
@@ -397,7 +425,7 @@ class Warehouse:
             >>> warehouse.query("select id from orders where amount > :least", {"least": 5}).collect()
             [Row(id=1)]
         """
-        with failures.mapped(self._namespace):
+        with failures.mapped(self._session.namespace):
             resolved = self._context(WriteSettings()).resolver.query(self._read(text))
             return self._mapping(self.spark.sql(resolved.texts[0], parameters))
 
@@ -413,7 +441,7 @@ class Warehouse:
 
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
         """Returns the rows of several tables and views, by their SQL names, as of the same moment."""
-        with failures.mapped(self._namespace):
+        with failures.mapped(self._session.namespace):
             resolver = self._context(WriteSettings()).resolver
             resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
             return [self._mapping(self.spark.sql(text)) for text in resolved.texts]
@@ -479,19 +507,19 @@ class Warehouse:
             ('UPDATE', 2, 1)
         """
         parsed = self.parsed(statement) if isinstance(statement, str) else statement
-        if self._owner is not None:
-            self._allowed.check_statement(parsed, self._statement_namespace(), self._owner)
+        if self._session.owner is not None:
+            self._allowed.check_statement(parsed, self._statement_namespace(), self._session.owner)
         settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
             isolation_level=isolation_level or self.settings.isolation_level,
             commit_info=dict(commit_info or {}),
         )
-        if build is not None and self._session_changes:
+        if build is not None and self._session.changes:
             build = replace(build, unknown=(*build.unknown, _CHANGED_SESSION))
         if build is None and isinstance(parsed, CreateTable):
             now = self.settings.clock.now_ms()
-            build = session_reuse.session_build(self._statement_namespace(), parsed, self._session_changes, now)
+            build = session_reuse.session_build(self._statement_namespace(), parsed, self._session.changes, now)
         result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
         rows = result.dataframe
         return result if rows is None else replace(result, dataframe=self._mapping(rows, parsed))
@@ -506,7 +534,7 @@ class Warehouse:
             InvalidStatementError: if the expression of EXECUTE IMMEDIATE is not a string.
         """
         text = self._read(text)
-        expression = immediate(text) if self._owner is None else None
+        expression = immediate(text) if self._session.owner is None else None
         return parse(text if expression is None else self._read(self._text_of(expression)))
 
     def written(self, statement: Statement) -> Written | None:
@@ -546,7 +574,7 @@ class Warehouse:
             >>> warehouse.schema_of("select id from orders").simpleString()
             'struct<id:bigint>'
         """
-        with failures.mapped(self._namespace, Query(text=query)):
+        with failures.mapped(self._session.namespace, Query(text=query)):
             context = self._context(WriteSettings())
             alone = replace(context, resolver=replace(context.resolver, read_history=None))
             return alone.dataframe(self._read(query)).schema
@@ -575,26 +603,16 @@ class Warehouse:
 
     def forget_reads(self, name: RelationName) -> None:
         """Forgets the reads of a table by earlier statements (see `for_session`)."""
-        if self._read_history is not None:
-            self._read_history.forget(self.catalog.table(name))
+        if self._session.read_history is not None:
+            self._session.read_history.forget(self.catalog.table(name))
 
-    @errors.mapped()
-    def _open(self, namespace: Namespace, read_history: ReadHistory | None) -> None:
-        """Sets the state of a session: its namespace, its views and its reads."""
-        configure(namespace.spark)
-        hadoop_storage.configure(namespace.spark, self._databases.locations, self._databases.storages)
-        self._storage.check(namespace.spark)
-        self.spark = namespace.spark
-        self._namespace = namespace
-        self._snapshot_views = SnapshotViews(namespace.spark)
-        self._read_history = read_history
-        self._session_changes: list[Statement] = []
-
-    def _seen_by(self, spark: SparkSession, read_history: ReadHistory | None) -> Warehouse:
-        """Returns the same warehouse for another session, with the same current database and schema."""
-        here, other = self._namespace, copy(self)
-        other._open(Namespace(spark, self.catalog, here.database, here.schema), read_history)
-        return other
+    def _seen_by(
+        self, spark: SparkSession, transaction: SessionTransaction, read_history: ReadHistory | None
+    ) -> _Session:
+        """Returns the state of another session, with the same current database and schema, and the same owner."""
+        here = self._session.namespace
+        namespace = Namespace(spark, transaction.catalog, here.database, here.schema)
+        return replace(_session(self._shared, namespace, transaction, read_history), owner=self._session.owner)
 
     def _read(self, text: str) -> str:
         """Normalizes the quotes of SQL; other values than strings are returned unchanged and rejected later."""
@@ -602,10 +620,10 @@ class Warehouse:
 
     def _mapping(self, rows: DataFrame, statement: Statement | None = None) -> DataFrame:
         """Returns the rows with mapped errors, which name the table of an unreadable file."""
-        return frames.mapping(rows, partial(failures.mapped_with_tables, self._namespace, statement))
+        return frames.mapping(rows, partial(failures.mapped_with_tables, self._session.namespace, statement))
 
     def _text_of(self, expression: str) -> str:
-        with failures.mapped(self._namespace):
+        with failures.mapped(self._session.namespace):
             value = self._context(WriteSettings()).dataframe(f"select ({expression}\n)").collect()[0][0]
         if not isinstance(value, str):
             found = "null" if value is None else repr(value)
@@ -633,12 +651,11 @@ class Warehouse:
         return None if isinstance(statement, Query) else self.spark.conf.get(_USER_METADATA, None)
 
     def _context(self, settings: WriteSettings) -> Context:
-        namespace = self._statement_namespace()
+        session, namespace = self._session, self._statement_namespace()
         time_zone = self.spark.conf.get("spark.sql.session.timeZone") or "UTC"
-        resolver = Resolver(
-            namespace, self._snapshot_views, time_zone, self._allowed, self._read_history, owner=self._owner
-        )
-        return Context(self.spark, namespace, resolver, settings, self._transaction)
+        views, history = session.snapshot_views, session.read_history
+        resolver = Resolver(namespace, views, time_zone, self._allowed, history, owner=session.owner)
+        return Context(self.spark, namespace, resolver, settings, session.transaction)
 
     @property
     def _allowed(self) -> Allowed:
@@ -647,27 +664,47 @@ class Warehouse:
 
     def _statement_namespace(self) -> Namespace:
         """Returns the namespace for a statement, with the catalog's present names."""
-        self._namespace.catalog = self.catalog.for_statement()
-        return self._namespace
+        self._session.namespace.catalog = self.catalog.for_statement()
+        return self._session.namespace
 
     def _run(self, statement: Statement, settings: WriteSettings) -> Result:
-        retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._retry_queue)
+        retry = ConflictRetry(self.settings.statement_attempts, self.settings.clock, self._shared.retry_queue)
         if statement.changes_session:
-            self._session_changes.append(statement)
-        if not self._transaction.is_open:
+            self._session.changes.append(statement)
+        if not self._session.transaction.is_open:
             return self._reused(statement, settings) or retry.run(statement, settings, self._context)
-        self._transaction.check_joined(statement)
-        log = self._transaction.check(statement, self._statement_namespace())
-        if log is not None and self._transaction.holds(log):
+        self._session.transaction.check_joined(statement)
+        log = self._session.transaction.check(statement, self._statement_namespace())
+        if log is not None and self._session.transaction.holds(log):
             return Result(outcome=Outcome(_SKIPPED, log.name, None, skipped=True))
         result = self._reused(statement, settings) or retry.run(statement, settings, self._context)
         if statement.changes_something:
-            self._transaction.check_joined(statement, is_done=True)
+            self._session.transaction.check_joined(statement, is_done=True)
         # Its version on the branch is not the version that the table will have.
         return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))
 
     def _reused(self, statement: Statement, settings: WriteSettings) -> Result | None:
-        if settings.build is None or (settings.txn or self._transaction.txn) is not None:
+        if settings.build is None or (settings.txn or self._session.transaction.txn) is not None:
             return None
         done = session_reuse.reused(self._context(settings).resolver, statement, settings.build)
         return None if done is None else Result(outcome=done)
+
+
+def _first_session(spark: SparkSession, databases: OpenDatabases, current: tuple[str, str]) -> tuple[_Shared, _Session]:
+    """Opens the current schema, and returns the shared parts and the state of the first session."""
+    check_locations(databases.locations)
+    databases.catalog.open_schema(*current)
+    shared = _Shared(databases, SharedStorage(tuple(databases.stores.values())))
+    namespace = Namespace(spark, databases.catalog, *current)
+    return shared, _session(shared, namespace, SessionTransaction(databases.catalog), None)
+
+
+@errors.mapped()
+def _session(
+    shared: _Shared, namespace: Namespace, transaction: SessionTransaction, read_history: ReadHistory | None
+) -> _Session:
+    """Configures a Spark session, and returns the state of the warehouse in it."""
+    configure(namespace.spark)
+    hadoop_storage.configure(namespace.spark, shared.databases.locations, shared.databases.storages)
+    shared.storage.check(namespace.spark)
+    return _Session(namespace, transaction, SnapshotViews(namespace.spark), read_history)

@@ -216,4 +216,4 @@ def test_a_stream_or_an_object_other_than_a_dataframe_is_refused(orders: House) 
 
 
 def _name(house: House, table: str) -> Any:
-    return house.warehouse._namespace.name_in_warehouse((table,))
+    return house.warehouse._session.namespace.name_in_warehouse((table,))

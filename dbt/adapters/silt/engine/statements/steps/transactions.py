@@ -69,6 +69,19 @@ class SessionTransaction:
             InvalidStatementError: if a transaction is open.
             ReadOnlyStorageError: if the database is read-only.
         """
+        self._check_none_is_open()
+        branch = self.main.new_branch(database)
+        self._branch, self._catalog, self._txn = branch, self.main.on_branch(database, branch), txn
+        self._database = normalize(database)
+
+    def begun(self, database: str, txn: Txn = None) -> SessionTransaction:
+        """Returns a new transaction, next to this session, in which no transaction is open; see `begin`."""
+        self._check_none_is_open()
+        other = SessionTransaction(self.main)
+        other.begin(database, txn)
+        return other
+
+    def _check_none_is_open(self) -> None:
         if self.is_open:
             raise errors.InvalidStatementError(
                 "a transaction is open, and a transaction cannot contain another",
@@ -76,9 +89,6 @@ class SessionTransaction:
                 if self._is_of_run
                 else "Run `commit` or `rollback` first",
             )
-        branch = self.main.new_branch(database)
-        self._branch, self._catalog, self._txn = branch, self.main.on_branch(database, branch), txn
-        self._database = normalize(database)
 
     def join(self, database: str, branch: Branch, is_read_only: bool = False) -> None:
         """Lets all statements work on the branch of a run, whose end is not the end of this session.
