@@ -42,6 +42,7 @@ from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.once import first_time
 from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.session.submission import Submission
 
 if TYPE_CHECKING:
     import agate
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.engine.commands.spark import types as spark_types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-    from dbt.adapters.silt.engine.sql import tokens
     from dbt.adapters.silt.materializations import quiet_losses, row_comparison
     from dbt.adapters.silt.materializations.external import files as external_files
     from dbt.adapters.silt.materializations.external import target as external_targets
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 else:
     agate_tables = lazy_module("dbt.adapters.silt.runs.agate_tables")
     spark_types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
-    tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
     literals = lazy_module("dbt.adapters.silt.materializations.unit_tests.literals")
     quiet_losses = lazy_module("dbt.adapters.silt.materializations.quiet_losses")
     row_comparison = lazy_module("dbt.adapters.silt.materializations.row_comparison")
@@ -249,7 +248,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """Returns the columns of a query, which is not run; statements before it in the text (a `sql_header`) are."""
         with self.connections.exception_handler(sql):
-            *header, query = tokens.split_statements(cut_relations.current_text(sql))
+            *header, query = Submission(sql).statements
             if header:
                 self.connections.handle.cursor().execute(";".join(header))
             return self._columns_of_query(query)

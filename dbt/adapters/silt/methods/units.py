@@ -15,6 +15,7 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.records.units import Unit, main_unit, model_hook_scope
 from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
+from dbt.adapters.silt.session.submission import Submission
 
 if TYPE_CHECKING:
     from dbt.adapters.contracts.connection import AdapterResponse
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
     from dbt.adapters.silt.materializations import seed_checks
     from dbt.adapters.silt.relation import SiltRelation
-    from dbt.adapters.silt.runs import cut_relations
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
-    cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
     seed_checks = lazy_module("dbt.adapters.silt.materializations.seed_checks")
 
 
@@ -92,7 +91,7 @@ class UnitMethods(metaclass=AdapterMeta):
             return
         with self.connections.exception_handler(sql):
             warehouse = self.connections.handle.warehouse
-            statements = [warehouse.parsed(each) for each in tokens.split_statements(cut_relations.current_text(sql))]
+            statements = [warehouse.parsed(each) for each in Submission(sql).statements]
             written = [warehouse.written(each) for each in statements]
             index = _index_of_write(written, table_of(work.node, self.config.credentials.database))
         if index is not None and work.scope is None:

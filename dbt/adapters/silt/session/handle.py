@@ -22,11 +22,9 @@ from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.sql.tokens import split_statements
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import FIRST, Unit
 from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
-from dbt.adapters.silt.runs.cut_relations import current_text
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
@@ -252,7 +250,7 @@ class SiltCursor:
         if bindings and not isinstance(bindings, Submission):
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
         given = bindings or Submission(sql)
-        for statement in split_statements(current_text(given.text)):
+        for statement in given.statements:
             self.drain()
             self._text = statement
             self._prepared = self._handle.prepared(statement) if given.unit is None else None

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.units import Unit
+
+if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.sql import tokens
+    from dbt.adapters.silt.runs import cut_relations
+else:
+    tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
+    cut_relations = lazy_module("dbt.adapters.silt.runs.cut_relations")
 
 
 @dataclass(frozen=True)
@@ -20,3 +29,8 @@ class Submission:
     text: str
     unit: Unit | None = None
     replace_tables: bool = False
+
+    @property
+    def statements(self) -> list[str]:
+        """The statements of the text as they run, so that relations that dbt has cut have the form that they need."""
+        return tokens.split_statements(cut_relations.current_text(self.text))
