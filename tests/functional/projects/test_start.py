@@ -49,8 +49,8 @@ OURS = "dbt.adapters.silt."
 HEAVY = frozenset(("pyspark", "py4j", "pyarrow", "pandas", "numpy", "sqlglot", "pyroaring", "grpc"))
 OF_THE_ENGINE = frozenset(
     (
-        "catalog.locations",
-        "catalog.names",
+        "catalog.names.locations",
+        "catalog.names.relation_names",
         "commands.spark.file_formats",
         "commands.spark.shown_settings",
         "kernel.errors",
