@@ -39,6 +39,7 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     "Where the tables are": ("database", "schema", "warehouse", "databases", "storage"),
     "Which Spark runs": (
         *("master", "remote", "keep_alive", "spark_conf", "storage_jars"),
+        *("accelerator", "accelerator_jars", "accelerator_required"),
         *("python_functions", "stored_code", "external_paths"),
     ),
     "Where other engines find the tables": ("catalog",),

@@ -48,6 +48,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "object-store-requests",
         "scale",
         "fast",
+        "accelerator",
         "keep-alive",
         "silt-dbt",
         "progress",

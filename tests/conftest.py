@@ -19,7 +19,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
+from dbt.adapters.silt.session import accelerator as accelerators
 from dbt.adapters.silt.session import jars, kept, local_spark
+from dbt.adapters.silt.session.accelerator import Accelerator
 from dbt.adapters.silt.session.jars import SparkStorage
 from tests import kept_sparks
 from tests.cloud import install
@@ -86,6 +88,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=sorted(_CLOUDS),
         help="run tests/cloud, and put the engine's warehouses on an object store, on a server started for the tests",
     )
+    parser.addoption("--accelerator", choices=["comet"], help="run Spark's tests with the accelerator")
     parser.addoption("--without-spark", action="store_true", help="leave out the tests that use the tests' Spark")
     parser.addoption("--compiled", action="store_true", help="have Spark compile each statement, as it does for users")
 
@@ -176,11 +179,23 @@ def code_generation(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def accelerator(request: pytest.FixtureRequest) -> str | None:
+    """The accelerator of the tests' Spark; None without `--accelerator`."""
+    name: str | None = request.config.getoption("--accelerator")
+    return name
+
+
+@pytest.fixture(scope="session")
 def spark_settings(
-    code_generation: dict[str, str], cloud_settings: dict[str, str], cluster_conf: dict[str, str]
+    code_generation: dict[str, str],
+    cloud_settings: dict[str, str],
+    cluster_conf: dict[str, str],
+    master: str,
+    accelerator: str | None,
 ) -> dict[str, str]:
     """The settings of the tests' Spark, wherever it runs."""
-    return SPARK_SETTINGS | code_generation | cloud_settings | cluster_conf
+    found = SPARK_SETTINGS | code_generation | cloud_settings | cluster_conf
+    return found | (accelerators.settings(Accelerator(accelerator), found, master, ()) if accelerator else {})
 
 
 @pytest.fixture(scope="session")

@@ -107,15 +107,18 @@ def silt_target(
     place: dict[str, Any],
     master: str,
     cluster_conf: dict[str, str],
+    accelerator: str | None,
 ) -> dict[str, Any]:
     return {
         "type": "silt",
         "threads": 4,
         **place,
         **({"remote": connect_server} if connect_server else {"master": master}),
+        **({"accelerator": accelerator} if accelerator else {}),
         **({"keep_alive": f"{keep_alive.total_seconds():.0f} seconds"} if keep_alive else {}),
         "spark_conf": {
             **code_generation,
+            **({"spark.driver.memory": SPARK_SETTINGS["spark.driver.memory"]} if accelerator else {}),
             "spark.buffer.pageSize": SPARK_SETTINGS["spark.buffer.pageSize"],
             "spark.driver.extraJavaOptions": SPARK_SETTINGS["spark.driver.extraJavaOptions"],
             "spark.sql.shuffle.partitions": "4",

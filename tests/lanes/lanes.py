@@ -44,6 +44,13 @@ SECURITY = (
 )
 """The tests that depend on Spark's own code: names of files and settings, functions, and its SQL parser."""
 
+ACCELERATED = (
+    "tests/unit/engine/test_accelerated_answers.py",
+    "tests/unit/engine/foreign",
+    "tests/functional/runs/test_accelerator.py",
+)
+"""The tests in which an accelerator could compute other values than Spark."""
+
 READERS = ("tests/interop/test_other_readers.py",)
 
 DBT_1_11 = ("--constraint", ".ci/constraints.txt")
@@ -93,6 +100,14 @@ LANES = (
         java=17,
         installs=(("--editable", ".[dev]", "pyspark==4.1.*", *DBT_1_11),),
         options=UNCLOSED_SOCKETS,
+    ),
+    Lane(
+        name="accelerated",
+        python="3.11",
+        java=17,
+        installs=(("--editable", ".[dev]", "pyspark==4.1.*", *DBT_1_11),),
+        tests=ENGINE + ACCELERATED,
+        options=("--accelerator", "comet", "-m", "not long", *UNCLOSED_SOCKETS),
     ),
     Lane(
         name="spark-4.2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -255,6 +256,24 @@ def test_an_invalid_keep_alive_is_refused(fields: dict[str, object], said: str) 
 def test_a_catalog_that_tables_cannot_be_registered_in_is_refused(fields: dict[str, object], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         credentials_of(**fields)
+
+
+@pytest.mark.parametrize("off", [None, False, "off", ""])
+def test_spark_runs_alone_by_default(off: object) -> None:
+    assert SiltCredentials.from_dict({"accelerator": off}).accelerator is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"accelerator": "gluten"}, "`accelerator` must be comet, or off, not `gluten`"),
+        ({"accelerator": True}, "`accelerator` must be comet, or off, not `True`"),
+        ({"accelerator_jars": "/opt/jars"}, "`accelerator_jars` has no effect without `accelerator: comet`"),
+    ],
+)
+def test_an_unknown_accelerator_is_refused(fields: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        SiltCredentials.from_dict(fields)
 
 
 def test_spark_is_kept_for_the_time_in_the_profile() -> None:

@@ -29,7 +29,7 @@ from dbt.adapters.silt.runs.logical_run.publish_mode import publish_mode
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.once import ReusedTests
 from dbt.adapters.silt.runs.recorder import Recorder
-from dbt.adapters.silt.session.submission import Submission
+from dbt.adapters.silt.runs.submission import Submission
 from dbt.adapters.silt.status_lines import choice
 
 if TYPE_CHECKING:

@@ -52,6 +52,12 @@ class SiltCredentials(Credentials):
             and `storage`, which then replaces the `storage` of the profile.
         storage_jars: the folder of the jars with which Spark reaches object stores; by default missing jars are
             downloaded in the same way as `spark.jars.packages`.
+        accelerator: `comet` lets Apache DataFusion Comet run scans, joins, aggregates and shuffles natively, below
+            Spark; by default Spark runs alone.
+        accelerator_jars: the folder of the jar of the accelerator; by default a missing jar is downloaded in the same
+            way as `spark.jars.packages`.
+        accelerator_required: whether Spark does not start without the accelerator. With `false`, a Spark or a machine
+            without it runs alone, with a warning.
         spark_conf: settings of the Spark session; `dbt debug` shows only the values of harmless settings.
         run_id: the id of the logical run, set by an orchestrator; a rerun with the same id applies nothing twice.
         isolation_level: Serializable, WriteSerializable or SnapshotIsolation, for every commit; by default the level of
@@ -95,6 +101,9 @@ class SiltCredentials(Credentials):
     databases: dict[str, Any] = field(default_factory=dict)
     storage: dict[str, Any] = field(default_factory=dict)
     storage_jars: str | None = None
+    accelerator: str | None = None
+    accelerator_jars: str | None = None
+    accelerator_required: bool = True
     spark_conf: dict[str, Any] = field(default_factory=dict)
     run_id: str | None = None
     isolation_level: str | None = None
@@ -116,6 +125,7 @@ class SiltCredentials(Credentials):
         check_names(self)
         check_storage(self)
         check_spark_conf(self.spark_conf)
+        check_accelerator(self)
         if self.master and self.remote:
             raise ValidationError("a profile has either `master` or `remote`, not both")
         if not self.remote:
@@ -176,6 +186,9 @@ class SiltCredentials(Credentials):
             "databases",
             "storage",
             "storage_jars",
+            "accelerator",
+            "accelerator_jars",
+            *(("accelerator_required",) if self.accelerator else ()),
             "master",
             "remote",
             "spark_conf",
@@ -256,7 +269,7 @@ def _run_fields_as_text(data: Mapping[str, Any]) -> dict[str, Any]:
             fields_["run_id"] = run_id_text(fields_["run_id"], "`run_id`") or None
     except InvalidSettingError as error:
         raise ValidationError(str(error)) from error
-    for name in {"resume", "keep_alive"} & set(fields_):
+    for name in {"resume", "keep_alive", "accelerator"} & set(fields_):
         given = fields_[name]
         fields_[name] = OFF if given is False else str(given or "").strip() or None
     return fields_
@@ -376,6 +389,21 @@ def check_spark_conf(settings: Mapping[str, Any]) -> None:
             )
         if isinstance(value, list):
             raise ValidationError(f"`{name}` in `spark_conf` must be a text or a number, not a list: join it by commas")
+
+
+def check_accelerator(credentials: SiltCredentials) -> None:
+    """Raises ValidationError if `accelerator` names none; `off` becomes None."""
+    given = credentials
+    if is_off(given.accelerator):
+        given.accelerator = None
+    if given.accelerator not in (None, *ACCELERATORS):
+        raise ValidationError(f"`accelerator` must be {' or '.join(ACCELERATORS)}, or off, not `{given.accelerator}`")
+    if given.accelerator is None and given.accelerator_jars is not None:
+        raise ValidationError("`accelerator_jars` has no effect without `accelerator: comet`")
+
+
+ACCELERATORS = ("comet",)
+"""The accelerators that a profile can ask for."""
 
 
 def check_keep_alive(credentials: SiltCredentials) -> None:

@@ -42,7 +42,7 @@ from dbt.adapters.silt.relation import SiltRelation
 from dbt.adapters.silt.runs.node_context import full_refresh_of
 from dbt.adapters.silt.runs.once import first_time
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.session.submission import Submission
+from dbt.adapters.silt.runs.submission import Submission
 
 if TYPE_CHECKING:
     import agate
@@ -401,9 +401,9 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         """Logs versions and databases for `dbt debug`; fails if the warehouse cannot be written."""
         with self.connections.exception_handler("look at the connection"):
             session, environment = self.connections.handle.session, self.connections.environment
-            own = self._own_database
+            own, asked = self._own_database, self.config.credentials.accelerator is not None
             for name, text in diagnosis.diagnose(
-                session, environment.catalog, own, environment.locations, environment.storages
+                session, environment.catalog, own, environment.locations, environment.storages, asked
             ):
                 logger.info(f"{name}: {text}")
 

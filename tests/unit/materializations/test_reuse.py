@@ -79,6 +79,7 @@ def test_the_file_of_a_seed_is_its_code() -> None:
     [
         ProjectFacts({"spark.sql.ansi.enabled": False}, {}),
         ProjectFacts({"spark.sql.session.timeZone": "Asia/Tokyo"}, {}),
+        ProjectFacts({"spark.comet.enabled": "true"}, {}),
         ProjectFacts({}, {"shop.silt__create_table_as": "..."}),
         ProjectFacts({}, {}, spark="('sc://server:15002', '4.1.0')"),
         ProjectFacts({}, {}, schema=("silt", "main")),

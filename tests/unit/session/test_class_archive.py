@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.session import class_archive
+from dbt.adapters.silt.session.class_archive import WAREHOUSE, rehearse
 from dbt.adapters.silt.session.java_launch import archive_path, find_java
 
 
@@ -155,3 +157,8 @@ def test_a_java_that_cannot_create_an_archive_is_remembered(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=600)
     assert not archive.exists() and archive.with_suffix(".failed").exists()
+
+
+def test_every_rehearsed_statement_works(spark: SparkSession, tmp_path: Path) -> None:
+    rehearse(spark.newSession(), str(tmp_path))
+    assert [each.name for each in tmp_path.iterdir()] == [WAREHOUSE]

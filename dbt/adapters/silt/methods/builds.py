@@ -153,7 +153,8 @@ class BuildMethods(UnitMethods):
         given = self.config.credentials
         macros = reached_macros.Macros(macro_resolver, self._around())
         found, schema = macros.replacing(), (given.database, given.schema)
-        return reuse.ProjectFacts(given.spark_conf, found.code, self._server(), schema, found, macros.of_hooks)
+        conf = {**given.spark_conf, **self.connections.environment.accelerated}
+        return reuse.ProjectFacts(conf, found.code, self._server(), schema, found, macros.of_hooks)
 
     def _around(self) -> reached_macros.Around:
         """Returns the values of dbt that macros may use."""

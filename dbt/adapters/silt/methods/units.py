@@ -15,7 +15,7 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.incremental.microbatch import REMEDY
 from dbt.adapters.silt.records.units import Unit, main_unit, model_hook_scope
 from dbt.adapters.silt.runs.node_context import is_rebuilt, table_of
-from dbt.adapters.silt.session.submission import Submission
+from dbt.adapters.silt.runs.submission import Submission
 
 if TYPE_CHECKING:
     from dbt.adapters.contracts.connection import AdapterResponse

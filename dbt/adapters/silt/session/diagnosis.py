@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages
 from dbt.adapters.silt.engine.kernel.storage.urls import parse_url
 from dbt.adapters.silt.engine.kernel.table.paths import encode_path
-from dbt.adapters.silt.session import class_archive
+from dbt.adapters.silt.session import accelerator, class_archive
 from dbt.adapters.silt.session.java_launch import find_java
 
 _JAVA = "select java_method('java.lang.System', 'getProperty', 'java.version')"
@@ -32,7 +32,12 @@ _MUCH_MS = 60_000
 
 
 def diagnose(
-    session: SparkSession, catalog: Catalog, database: str, locations: Mapping[str, str], storages: Storages
+    session: SparkSession,
+    catalog: Catalog,
+    database: str,
+    locations: Mapping[str, str],
+    storages: Storages,
+    wants_accelerator: bool = False,
 ) -> Iterator[tuple[str, str]]:
     """Yields the versions in use and the state of each database, as pairs of name and text.
 
@@ -40,6 +45,7 @@ def diagnose(
         database: the profile's own database, which must be writable; the other databases may be read-only.
         locations: the absolute locations of the databases by name.
         storages: the settings by which databases in object stores are reached.
+        wants_accelerator: whether the profile asks for an accelerator.
 
     Raises:
         StorageError: if the profile's own database cannot be written to.
@@ -50,6 +56,9 @@ def diagnose(
     if isinstance(session, SparkSession):  # a session of Spark Connect is not: its Java is the server's
         yield "java", str(find_java())
         yield "class-data archive", class_archive.state()
+    if wants_accelerator:
+        with tempfile.TemporaryDirectory() as folder:
+            yield "accelerator", accelerator.state(session, Path(folder))
     yield "time zone", str(session.conf.get("spark.sql.session.timeZone"))
     for name, location in locations.items():
         state = "writable"

@@ -30,6 +30,7 @@ from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session import class_archive, early_spark, kept
 from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
+from dbt.adapters.silt.session.jars import ACCELERATED
 from dbt.adapters.silt.session.registration import HiveMetastore, Registration
 from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark, why_not_kept
 
@@ -81,6 +82,19 @@ class Environment:
     def catalog(self) -> Catalog:
         """The relations of the warehouse, with the caches that statements use."""
         return self._databases.catalog
+
+    @property
+    def accelerated(self) -> dict[str, str]:
+        """The setting that switches an accelerator on in the sessions of a Spark that this machine starts; else empty.
+
+        Raises:
+            InvalidSettingError: if Spark could not be started with these settings.
+            SparkUnavailableError: if the jar of the accelerator is damaged or missing.
+        """
+        if self._credentials.accelerator is None:
+            return {}
+        conf = early_spark.settings_of(self._credentials, self._locations, self.storages).spark_conf
+        return {name: str(value) for name, value in conf.items() if name == ACCELERATED}
 
     def open_store(self, location: str) -> Store:
         """Opens the store of any location, with the settings of the databases next to it.

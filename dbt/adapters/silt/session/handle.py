@@ -26,9 +26,9 @@ from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import FIRST, Unit
 from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
 from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.runs.submission import Submission
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
-from dbt.adapters.silt.session.submission import Submission
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.status_lines.display import StatusLine

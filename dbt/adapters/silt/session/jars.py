@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +27,12 @@ from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.commands.spark import hadoop_storage
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SparkUnavailableError
 from dbt.adapters.silt.engine.kernel.storage.urls import Service
+from dbt.adapters.silt.session import java_launch
 
 _REDACTION = "spark.redaction.regex"
+
+ACCELERATED: Final = "spark.comet.enabled"
+"""The setting that switches an accelerator on in a session (`accelerator`)."""
 
 
 @dataclass(frozen=True)
@@ -123,22 +128,22 @@ def settings(storage: SparkStorage, given: Mapping[str, str], spark_home: Path) 
     if not lacking:
         return {}
     if storage.jars is not None:
-        return {"spark.jars": _joined(given.get("spark.jars"), _jars_in(Path(storage.jars).expanduser()))}
+        return {"spark.jars": joined(given.get("spark.jars"), _jars_in(Path(storage.jars).expanduser()))}
     release = hadoop_release(spark_home)
     if Service.GOOGLE in lacking and release.startswith(_WITHOUT_GOOGLE):
         raise InvalidSettingError(
             f"Hadoop {release}, which this Spark uses, has no connector for Google Cloud Storage",
             remedy="Name a folder with the shaded jar gcs-connector as `storage_jars` in the profile, or use Spark 4.3",
         )
-    ivy = given.get("spark.jars.ivy") or str(Path("~/.ivy2.5.2").expanduser())
+    ivy = given.get("spark.jars.ivy") or str(Path(_IVY).expanduser())
     exact = [each for service in lacking for each in all_coordinates(service, release)]
     files = [Path(ivy, "jars", _file_name(each)) for each in exact]
     if exact and all(file.is_file() for file in files):
-        return {"spark.jars": _joined(given.get("spark.jars"), map(str, files))}
+        return {"spark.jars": joined(given.get("spark.jars"), map(str, files))}
     asked = [each for service in lacking for each in coordinates(service, release)]
     return {
-        "spark.jars.packages": _joined(given.get("spark.jars.packages"), asked),
-        "spark.jars.excludes": _joined(given.get("spark.jars.excludes"), _EXCLUDED if exact else ()),
+        "spark.jars.packages": joined(given.get("spark.jars.packages"), asked),
+        "spark.jars.excludes": joined(given.get("spark.jars.excludes"), _EXCLUDED if exact else ()),
         "spark.jars.ivy": ivy,
     }
 
@@ -168,7 +173,13 @@ def all_coordinates(service: Service, release: str) -> list[str]:
 
 def hadoop_release(spark_home: Path) -> str:
     """Returns the release of Hadoop in a Spark; empty if the names of its jars do not show it."""
-    names = (_CLIENT.fullmatch(file.name) for file in sorted((spark_home / "jars").glob("hadoop-client-api-*.jar")))
+    return version_of("hadoop-client-api", spark_home)
+
+
+def version_of(artifact: str, spark_home: Path) -> str:
+    """Returns the version of a jar in a Spark; empty if the names of its jars do not show it."""
+    pattern = re.compile(rf"{re.escape(artifact)}-([0-9.]+)\.jar")
+    names = (pattern.fullmatch(file.name) for file in sorted((spark_home / "jars").glob(f"{artifact}-*.jar")))
     return next((name[1] for name in names if name), "")
 
 
@@ -189,7 +200,6 @@ def not_brought(storage: SparkStorage, spark_home: Path, reason: str) -> SparkUn
 
 
 _WITHOUT_GOOGLE: Final = ("3.3.", "3.4.")
-_CLIENT: Final = re.compile(r"hadoop-client-api-([0-9.]+)\.jar")
 
 
 def _has(service: Service, given: Mapping[str, str], spark_home: Path) -> bool:
@@ -220,7 +230,53 @@ def _file_name(coordinate: str) -> str:
     return f"{group}_{artifact}-{version}.jar"
 
 
-def _joined(given: str | None, more: Iterable[str]) -> str:
+def downloaded(coordinate: str, excluded: str, given: Mapping[str, str], remedy: str) -> Path:
+    """Returns the path of a jar in Ivy's folder, into which it is downloaded if it is missing.
+
+    Spark's own resolver downloads it, by the user's settings of repositories, before a Spark starts that loads it.
+
+    Args:
+        excluded: dependencies in the jar's list that Spark has.
+        given: the user's settings of Spark.
+
+    Raises:
+        SparkUnavailableError: if it cannot be downloaded; ends with the remedy.
+    """
+    ivy = given.get("spark.jars.ivy") or _IVY
+    jar = Path(ivy).expanduser() / "jars" / _file_name(coordinate)
+    if jar.is_file():
+        return jar
+    conf = {"spark.jars.ivy": str(jar.parents[1]), **{key: given[key] for key in _OF_IVY if key in given}}
+    options = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    asked = ("--packages", coordinate, "--exclude-packages", excluded)
+    command = [
+        java_launch.find_java().path,
+        "-cp",
+        str(java_launch.spark_home() / "jars" / "*"),
+        _SUBMIT,
+        *options,
+        *asked,
+        *_NO_SPARK,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return jar
+    said = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    reason = next((line for line in said if "Exception" in line), said[-1] if said else "no reason was given")
+    raise SparkUnavailableError(
+        f"{coordinate} cannot be downloaded ({reason})", remedy=remedy, details={"log": "\n".join(said)}
+    )
+
+
+_IVY: Final = "~/.ivy2.5.2"
+_OF_IVY: Final = ("spark.jars.ivySettings", "spark.jars.repositories")
+_SUBMIT: Final = "org.apache.spark.deploy.SparkSubmit"
+_NO_SPARK: Final = ("--class", "org.apache.hadoop.util.VersionInfo", "spark-internal")
+"""A program that ends at once, without a Spark."""
+
+
+def joined(given: str | None, more: Iterable[str]) -> str:
+    """Returns a setting that is a list, with more elements."""
     return ",".join([*([given] if given else []), *more])
 
 

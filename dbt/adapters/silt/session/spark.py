@@ -47,8 +47,9 @@ from dbt.adapters.silt.session.java_launch import (
 )
 
 if TYPE_CHECKING:
-    from dbt.adapters.silt.session import connect_client
+    from dbt.adapters.silt.session import accelerator, connect_client
 else:
+    accelerator = lazy_module("dbt.adapters.silt.session.accelerator")
     connect_client = lazy_module("dbt.adapters.silt.session.connect_client")
 
 _logger = logging.getLogger(__name__)
@@ -491,6 +492,10 @@ def _apply(session: SparkSession, settings: SessionSettings) -> None:
     local = _local_conf(settings.master) if settings.remote is None else {}
     defaults = {key: value for key, value in {**local, **_SESSION_DEFAULTS}.items() if session.conf.isModifiable(key)}
     user = _as_strings(settings.spark_conf)
+    if jars.ACCELERATED in user:
+        accelerator.check_running(session.conf, user)
+    elif _running is not None and jars.ACCELERATED in _running.settings.spark_conf:
+        user[jars.ACCELERATED] = "false"
     for key, value in {**defaults, **session_settings.required(), **user}.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)

@@ -590,6 +590,7 @@ def test_a_table_that_records_its_changes_records_those_of_the_changed_keys(shop
         ("spark.sql.mapKeyDedupPolicy", "LAST_WIN"),
         ("spark.sql.session.timeZone", "Asia/Tokyo"),
         ("spark.sql.ansi.enabled", "false"),
+        ("spark.comet.enabled", "false"),  # an accelerator is switched off
     ],
 )
 def test_a_setting_that_changes_values_replaces_all_rows_and_is_named(shop: House, setting: str, value: str) -> None:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-_OF_SPARK: Final = "spark.sql."
+_OF_SPARK: Final = ("spark.sql.", "spark.comet.")
 _ZONE: Final = "spark.sql.session.timeZone"
 _OF_THE_MACHINE: Final = (_ZONE, "spark.sql.ansi.enabled")
 """The settings whose defaults depend on the machine that runs Spark."""

@@ -15,10 +15,11 @@ from tests.interop.rows import as_rows
 from tests.unit.engine.commands.spark_tables import Tables, in_order
 from tests.unit.engine.kernel.log_builder import reopened
 
+INVALID = "bytes that are not valid UTF-8"
 UNFIT = {
     "an empty string": "''",
     "a string with the character NUL": "concat('a', char(0))",
-    "bytes that are not valid UTF-8": "cast(x'61ff' as string)",
+    INVALID: "cast(x'61ff' as string)",
     "a string that is too long": "repeat('é', 130)",
     "a string that is too long for the name": "repeat('/', 90)",
 }
@@ -30,10 +31,12 @@ TIMES = {
 }
 
 
-def test_an_invalid_partition_value_is_refused_with_its_columns_name(tables: Tables) -> None:
+def test_an_invalid_partition_value_is_refused_with_its_columns_name(tables: Tables, accelerator: str | None) -> None:
     log = tables.made("select 1 id, 'Bonn' `the city`", partition_columns=("the city",))
     before = tables.data_files(log)
     for what, text in UNFIT.items():
+        if accelerator and what is INVALID:
+            continue  # it replaces such bytes by U+FFFD
         with pytest.raises(PartitionValueError, match=rf"2 rows have {what}.*`the city`.*Nothing was written"):
             tables.append(log, f"select id, {text} from range(2) union all select 2, 'Bonn'")
     assert tables.data_files(log) == before

@@ -1,0 +1,1 @@
+"""Times queries and statements on Spark alone and with an accelerator."""
