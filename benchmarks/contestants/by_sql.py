@@ -6,9 +6,9 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import Self
 
 from pyspark.sql import DataFrame, Row
-from typing_extensions import Self
 
 from benchmarks.contestants.contestant import TOTALS, Need
 from benchmarks.data import PLAIN, Each, Layout, Rows

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
-from typing_extensions import Self
 
 from benchmarks.contestants.by_sql import BySql
 from benchmarks.data import Rows

@@ -36,13 +36,16 @@ class Outcome:
     def line(self) -> str:
         if self.not_run:
             return f"{self.lane.name}: not run: {self.not_run}"
+        may = " (it may fail)" if self.lane.may_fail and self.failed else ""
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         tests = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped in {self.seconds:.0f} s"
-        return f"{self.lane.name}: {tests} ({versions})"
+        return f"{self.lane.name}: {tests} ({versions}){may}"
 
 
 def main() -> int:
-    """Runs the named lanes, or all; returns 0 if no test failed. Reports a lane whose Python is missing."""
+    """Runs the named lanes, or all; returns 0 if no test failed, except in lanes that may fail. Reports a lane whose
+    Python or packages are missing.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.lanes")
     parser.add_argument("--keep", action="store_true", help="use the environments of the run before")
     parser.add_argument("names", nargs="*", metavar="LANE", help=", ".join(lane.name for lane in LANES))
@@ -53,7 +56,7 @@ def main() -> int:
     lanes = [lane for lane in LANES if not arguments.names or lane.name in arguments.names]
     outcomes = [run(lane, arguments.keep, arguments.workers) for lane in lanes]
     print("\n".join(["", *(outcome.line() for outcome in outcomes)]))
-    return 1 if any(outcome.failed for outcome in outcomes) else 0
+    return 1 if any(outcome.failed and not outcome.lane.may_fail for outcome in outcomes) else 0
 
 
 def run(lane: Lane, keep: bool, workers: int) -> Outcome:

@@ -69,12 +69,13 @@ class Lane:
 
     Attributes:
         name: of the folder below `.lanes`, and for `make test-long LANE=`.
-        python: the version, as in `3.10`.
+        python: the version, as in `3.11`.
         java: the lowest sufficient feature release.
         installs: the arguments of each call of `uv pip install`, in order; later calls keep earlier packages.
         tests: paths for pytest.
         options: further arguments of pytest.
         environ: variables of the tests.
+        may_fail: whether its versions are not supported yet: its failures are reported, and nothing else fails.
     """
 
     name: str
@@ -84,12 +85,13 @@ class Lane:
     tests: tuple[str, ...] = ENGINE + DBT + SECURITY
     options: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
+    may_fail: bool = False
 
 
 LANES = (
     Lane(
         name="lowest",
-        python="3.10",
+        python="3.11",
         java=17,
         installs=(("--resolution", "lowest-direct", "--editable", "."), ("--editable", ".[dev]", *DBT_1_11)),
         options=UNCLOSED_SOCKETS,
@@ -129,5 +131,27 @@ LANES = (
         java=17,
         installs=(("--editable", ".[dev]", "dbt-core==1.12.*", *WITHOUT_PARSER),),
         tests=DBT,
+    ),
+    Lane(
+        name="python-3.14",
+        python="3.14",
+        java=17,
+        installs=(("--editable", ".[dev]", "dbt-core==1.12.*", *WITHOUT_PARSER),),
+        tests=ENGINE + DBT,
+    ),
+    Lane(
+        name="next-dbt",
+        python="3.13",
+        java=17,
+        installs=(("--editable", ".[dev]", "--overrides", "tests/lanes/next-dbt.txt"),),
+        tests=("tests/unit/dbt_seams", *DBT),
+        may_fail=True,
+    ),
+    Lane(
+        name="next-spark",
+        python="3.13",
+        java=21,
+        installs=(("--editable", ".[dev]", *DBT_1_11, "--overrides", "tests/lanes/next-spark.txt"),),
+        may_fail=True,
     ),
 )

@@ -78,7 +78,7 @@ from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.steps.transactions import SessionTransaction
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing import Unpack
 
 __all__ = ["Result", "Warehouse", "WarehouseSettings"]
 

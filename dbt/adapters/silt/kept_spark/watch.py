@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -22,7 +22,7 @@ ENDED = "ended.json"
 LOG = "spark.log"
 
 
-class Reason(str, Enum):
+class Reason(StrEnum):
     """Why a kept Spark ended."""
 
     AGE = "it was no longer used"

@@ -41,7 +41,7 @@ _RESPONSE: Final = ("run_id", "table", "table_version", "skipped", "reused")
 _IS_ID: Final = re.compile(r"[\w-]{1,200}")
 
 
-class Ending(str, enum.Enum):
+class Ending(enum.StrEnum):
     """How a dbt command ended."""
 
     SUCCESS = "success"

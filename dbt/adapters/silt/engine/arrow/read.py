@@ -30,7 +30,7 @@ from dbt.adapters.silt.engine.sql.conditions.exact import exact_predicate
 from dbt.adapters.silt.engine.sql.conditions.literals import default_string
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing import Unpack
 
 Read: TypeAlias = Callable[[AddFile], Iterator[pa.RecordBatch]]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult, Store, joined
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 _COMMIT: Final = ".json"
 
