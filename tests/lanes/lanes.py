@@ -16,6 +16,8 @@ ENGINE = (
     "tests/unit/engine/test_sql.py",
     "tests/unit/engine/test_streams.py",
     "tests/unit/engine/datasource",
+    "tests/unit/engine/changed_keys",
+    "tests/unit/engine/test_spark_seams.py",
 )
 """The tests of the engine that use Spark and pyarrow: writes, reads, merges, streams, and `format("silt")`."""
 

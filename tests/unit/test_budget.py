@@ -22,7 +22,7 @@ ROOMS = {
     "engine/arrow": 1650,
     "engine/builds": 1050,
     "engine/catalog": 7200,
-    "engine/changed_keys": 1200,
+    "engine/changed_keys": 1254,
     "engine/commands": 13350,
     "engine/datasource": 2250,
     "engine/kernel": 21100,
@@ -37,7 +37,7 @@ ROOMS = {
     "session": 4357,
     "status_lines": 550,
 }
-TOTAL = 96943
+TOTAL = 97039
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

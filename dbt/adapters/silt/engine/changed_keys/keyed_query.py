@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.builds.build_facts import facts_of
 from dbt.adapters.silt.engine.builds.settings import hashes, session_settings
+from dbt.adapters.silt.engine.changed_keys import known_plans
 from dbt.adapters.silt.engine.changed_keys.plan_text import (
     is_readable_name,
     resolved_plan,
@@ -189,6 +191,7 @@ def _column_names(relation: Table | View, resolved: Resolved) -> Sequence[str]:
 
 
 def _roles(context: Context, sql: str, positions: list[int], num_columns: int) -> Roles:
+    known_plans.check(context.spark.version, partial(_explained, context))
     readable = with_readable_strings(sql, tokenize(sql))
     plan = resolved_plan(_explained(context, readable))
     if plan is None and readable != sql:

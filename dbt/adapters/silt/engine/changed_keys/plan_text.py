@@ -83,10 +83,15 @@ class Item:
 
 def resolved_plan(explained: str) -> PlanNode | None:
     """Returns the resolved plan in the result of EXPLAIN EXTENDED, or None if the text has another form."""
-    _, found, rest = explained.partition(_SECTION)
-    lines = rest.partition("\n== ")[0].split("\n")
+    text = analyzed_text(explained)
     # The first line shows the columns of the result.
-    return _tree(lines[1:]) if found else None
+    return None if text is None else _tree(text.split("\n")[1:])
+
+
+def analyzed_text(explained: str) -> str | None:
+    """Returns the text of the resolved plan in the result of EXPLAIN EXTENDED, or None if the text has another form."""
+    _, found, rest = explained.partition(_SECTION)
+    return rest.partition("\n== ")[0] if found else None
 
 
 def with_readable_strings(sql: str, tokens: Tokens) -> str:
