@@ -54,6 +54,36 @@ def test_each_night_checks_how_many_mutants_the_fast_set_kills() -> None:
     assert [step for step in steps if step.startswith("make mutants FAST=yes ")]
 
 
+def test_each_night_builds_and_runs_the_image() -> None:
+    steps = [step.get("run", "") for step in jobs("nightly.yml")["image"]["steps"]]
+    assert [step.split()[:2] for step in steps if step] == [["docker", "build"], ["docker", "run"]]
+
+
+def test_a_release_publishes_only_what_it_has_built_and_tested_and_without_a_password() -> None:
+    build, publish = jobs("release.yml")["build"], jobs("release.yml")["publish"]
+    assert publish["needs"] == "build" and publish["permissions"] == {"id-token": "write"}
+    assert [step["uses"].partition("@")[0] for step in publish["steps"]] == [
+        "actions/download-artifact",
+        "pypa/gh-action-pypi-publish",
+    ]
+    assert "secrets." not in (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    tests = [step["run"] for step in build["steps"] if "pytest" in step.get("run", "")]
+    paths = [word for line in tests for word in line.split() if word.startswith("tests/")]
+    assert paths and all((ROOT / path).is_file() for path in paths)
+
+
+def test_a_commit_runs_fast_checks_only_and_a_push_all_of_them() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    assert {hook["entry"] for hook in hooks if hook.get("stages") == ["pre-push"]} == {"make check"}
+    assert not [hook for hook in hooks if "make" in hook["entry"] and "stages" not in hook]
+
+
+def test_each_path_with_owners_exists() -> None:
+    lines = (ROOT / ".github" / "CODEOWNERS").read_text(encoding="utf-8").splitlines()
+    paths = [line.split()[0] for line in lines if line and not line.startswith("#")]
+    assert [path for path in paths if path != "*" and not (ROOT / path.lstrip("/")).exists()] == []
+
+
 @pytest.mark.parametrize("file", ACTIONS, ids=lambda file: file.name)
 def test_each_action_of_others_is_pinned_to_a_commit(file: Path) -> None:
     used = re.findall(r"uses: (\S+)", file.read_text(encoding="utf-8"))
