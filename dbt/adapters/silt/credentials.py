@@ -366,7 +366,7 @@ def check_storage(credentials: SiltCredentials) -> None:
     for name in given.spark_conf:
         if any(service in services and pattern.search(name) for service, pattern in _OF_STORAGE.items()):
             raise ValidationError(
-                f"`spark_conf` sets {name}, which the client of the log does not see: set it in `storage`, for both"
+                f"`spark_conf` sets {name}, which applies to Spark only: set it in `storage`, which both clients use"
             )
 
 

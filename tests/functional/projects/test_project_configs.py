@@ -73,7 +73,7 @@ class TestConfigsOfOtherWarehouses:
         ):
             assert len([line for line in said if f"The config `{name}` has" in line]) == 1, name
         (place,) = [line for line in said if "`location_root`" in line]
-        assert "the warehouse decides where a table's folder is" in place
+        assert "the warehouse chooses the folder of a table" in place
         assert all(model in place for model in ("first", "second", "third"))
         assert "silt_optimize(this, zorder_by=[...])" in next(line for line in said if "`zorder`" in line)
         assert "(sown)" in next(line for line in said if "`file_format`" in line)

@@ -141,5 +141,5 @@ def test_an_unreadable_data_file_is_named_with_the_remedy(told: dict[str, Any]) 
     assert "is not writable" in told["before"]
     for said in (told["written"], told["rewritten"], told["unreadable"][1]):
         assert f"{told['file']} cannot be read" in said and "Permission denied" in said
-        assert "Let the user that Spark runs as read it." in said
+        assert "Grant read access to the user that Spark runs as." in said
         assert len(said) < 2000

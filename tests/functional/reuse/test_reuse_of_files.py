@@ -105,7 +105,7 @@ class TestReuseOfFiles:
         reasons = [" ".join(each["reasons"]) for each in json.loads(capsys.readouterr().out)["nodes"]]
         built = self.build("--select", *TABLES)
         for said in (*reasons, *(built[name] for name in TABLES)):
-            assert f"the files that it reads are others: its code does not name {tmp_path}/home" in said
+            assert f"it reads other files: its code does not name {tmp_path}/home" in said
         assert os.stat(tmp_path / "home").st_atime_ns == _OLD_NS
 
     def state(self, project: Any, name: str, path: str) -> None:

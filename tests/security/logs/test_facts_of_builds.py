@@ -97,8 +97,8 @@ def test_files_that_the_code_does_not_name_are_not_listed(house: House, opened: 
     said = changes(house, CODE)
     assert opened == []
     assert said == {
-        "a node": [f"the files that it reads are others: its code does not name {path}"],
-        "a test": [f"the files that it reads are others: its code does not name {path}"],
+        "a node": [f"it reads other files: its code does not name {path}"],
+        "a test": [f"it reads other files: its code does not name {path}"],
         "a rerun": [f"the files of {path} may have changed"],
     }
 

@@ -409,7 +409,7 @@ def test_in_a_transaction_all_statements_go_to_spark(orders: House, silt: Silt, 
 def test_statements_that_end_within_a_transaction_fail(orders: House, capsys: pytest.CaptureFixture[str]) -> None:
     open_at_the_end = "begin; delete from orders"
     assert main(["sql", "--warehouse", str(orders.folder), open_at_the_end]) == 2
-    assert "the statements end within a transaction, of which nothing was applied" in capsys.readouterr().err
+    assert "the statements end within a transaction, which changed nothing" in capsys.readouterr().err
     for ended in ("begin; delete from orders; rollback", "start transaction; commit work"):
         assert main(["sql", "--warehouse", str(orders.folder), ended]) == 0
 

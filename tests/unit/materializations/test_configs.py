@@ -73,7 +73,7 @@ def test_a_misspelled_name_without_a_value_is_accepted() -> None:
 
 def test_a_config_of_another_adapter_is_not_taken_for_a_misspelled_name() -> None:
     [said] = checked(node(properties={"format": "'ORC'"}))
-    assert said.startswith("The config `properties` has no effect: put what readers need to know into `tblproperties`")
+    assert said.startswith("The config `properties` has no effect: put information for readers into `tblproperties`")
 
 
 def test_a_misspelled_name_in_a_package_causes_a_warning_because_users_cannot_change_it() -> None:

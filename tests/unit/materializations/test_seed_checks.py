@@ -52,7 +52,7 @@ READ = (
         (
             "id,name,id\n1,a,2\n",
             (),
-            ["The seed days has 2 columns `id` in its first line: dbt gives the others other names"],
+            ["The seed days has 2 columns `id` in its first line: dbt renames the later columns"],
         ),
         (",name\n1,a\n", (), ["The seed days has no name for column 1 in its first line: dbt gives it one"]),
         (

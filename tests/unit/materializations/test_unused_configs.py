@@ -20,7 +20,7 @@ def test_a_config_is_reported_once_with_the_models_that_have_it() -> None:
     nodes = [node(f"m{number}", location_root="/x") for number in range(8)] + [node("other")]
     (said,) = warnings(nodes[3], nodes)
     assert said == (
-        "The config `location_root` has no effect: the warehouse decides where a table's folder is "
+        "The config `location_root` has no effect: the warehouse chooses the folder of a table "
         "(m3, m0, m1, m2, m4 and 3 more)"
     )
     assert warnings(nodes[4], nodes) == []

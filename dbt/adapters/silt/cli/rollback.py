@@ -42,7 +42,7 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument(
         "run", metavar="ID", help="a run's id, as `silt runs` shows it, or at least 4 characters of its beginning"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and change nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the changes, and make none")
     parser.add_argument(
         "--discard-later-commits",
         action="store_true",

@@ -182,7 +182,7 @@ def _run_all(texts: list[str], opened: Statements, arguments: Namespace) -> int:
             print(output.json_text(found), flush=True)
     if opened.is_in_transaction:
         raise InvalidStatementError(
-            "the statements end within a transaction, of which nothing was applied", remedy="Add `commit` at the end"
+            "the statements end within a transaction, which changed nothing", remedy="Add `commit` at the end"
         )
     return 0
 

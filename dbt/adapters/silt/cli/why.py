@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
         program = [sys.executable, "-m", MODULE, *_for_dbt(arguments), *_written_to(folder, arguments)]
         done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise InvalidSettingError("dbt cannot compile the nodes", remedy="Correct what dbt reports above")
+        raise InvalidSettingError("dbt cannot compile the nodes", remedy="Correct the errors that dbt reports above")
     return show(answer(json.loads(done.stdout)), arguments.json)
 
 

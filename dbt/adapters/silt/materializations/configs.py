@@ -86,7 +86,7 @@ def sample_warning(selected: Collection[Node], inputs: Mapping[str, Node]) -> st
     if not whole:
         return None
     names = ", ".join(".".join(filter(None, (each.get("source_name"), each["name"]))) for each in whole)
-    return f"`--sample` reads all rows of {names}: configure `event_time` there, the column by which rows are sampled"
+    return f"`--sample` reads all rows of {names}: configure `event_time` there, the column that rows are sampled by"
 
 
 def _is_whole(config: Mapping[str, Any]) -> bool:
@@ -103,7 +103,7 @@ def _of_writing(node: Node) -> Iterator[str]:
     elif node.get("resource_type", "model") != "model" or config.get("materialized") != "table":
         yield f"`write: {DIFFERENCES}` is for models with `materialized: table`: leave it out"
     elif not config.get("unique_key"):
-        yield f"`write: {DIFFERENCES}` needs `unique_key`, the columns of which each row has other values"
+        yield f"`write: {DIFFERENCES}` needs `unique_key`, the columns that tell the rows apart"
     else:
         yield from [*blank_names(config, ("unique_key",)), *named_twice(config)]
 

@@ -157,7 +157,7 @@ def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
 
 
 def source_target(model: Mapping[str, Any]) -> str | None:
-    """Returns the target whose table may be cloned, by the config `reuse: {from: prod}`; empty without it.
+    """Returns the target whose table may be cloned, by the config `reuse: {from: prod}`; None without it.
 
     Raises:
         CompilationError: if the mapping has another form.

@@ -115,7 +115,7 @@ def _changed_names(name: str, names: Sequence[str]) -> Iterator[str]:
     """Yields the names that dbt changes."""
     for each, count in Counter(names).items():
         if each and count > 1:
-            yield f"The seed {name} has {count} columns `{each}` in its first line: dbt gives the others other names"
+            yield f"The seed {name} has {count} columns `{each}` in its first line: dbt renames the later columns"
     if "" in names:
         position = names.index("") + 1
         yield f"The seed {name} has no name for column {position} in its first line: dbt gives it one"

@@ -22,13 +22,13 @@ _OPTIMIZE = "to order the rows in files, add the post_hook `{{ silt_optimize(thi
 _SIZES = "files are left out by their statistics instead"
 _ACCESS = "everyone who can read the warehouse's folder can read the table"
 _ENGINE = "every model runs on the profile's Spark"
-_INSTALLED = "a python model imports what is installed with dbt"
+_INSTALLED = "a python model imports the packages that are installed with dbt"
 _FOREIGN = "it belongs to another warehouse"
 _FOLDERS = f"only columns have partition folders; {_SIZES}. `insert_overwrite` uses it all the same"
 
 UNUSED: Mapping[str, str] = {
     # Spark and Databricks
-    "location_root": "the warehouse decides where a table's folder is",
+    "location_root": "the warehouse chooses the folder of a table",
     "buckets": f"Delta tables have no buckets; {_SIZES}",
     "clustered_by": f"Delta tables have no buckets; {_SIZES}",
     "cluster_by": f"files are not clustered as they are written; {_OPTIMIZE}",
@@ -36,8 +36,8 @@ UNUSED: Mapping[str, str] = {
     "auto_liquid_cluster": f"files are not clustered as they are written; {_OPTIMIZE}",
     "zorder_by": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
-    "options": "a Delta table has no options; put what readers need to know into `tblproperties`",
-    "merge_schema": "`on_schema_change` decides what happens to new columns",
+    "options": "a Delta table has no options; put information for readers into `tblproperties`",
+    "merge_schema": "`on_schema_change` decides about new columns",
     "databricks_tags": "only `tblproperties` and comments are kept with a table",
     "databricks_compute": _ENGINE,
     "submission_method": _ENGINE,
@@ -80,7 +80,7 @@ UNUSED: Mapping[str, str] = {
     "partition_expiration_days": "rows are kept until they are deleted",
     "require_partition_filter": _FOREIGN,
     "copy_partitions": _FOREIGN,
-    "partitions": "it chooses what BigQuery's `insert_overwrite` replaces",
+    "partitions": "it chooses the partitions that BigQuery's `insert_overwrite` replaces",
     "enable_refresh": _FOREIGN,
     # Redshift and Postgres
     "sort": f"{_FOREIGN}; {_SIZES}",
@@ -92,15 +92,15 @@ UNUSED: Mapping[str, str] = {
     "indexes": f"{_FOREIGN}; {_SIZES}",
     "unlogged": _FOREIGN,
     # Athena, Glue, Trino
-    "s3_data_dir": "the warehouse decides where a table's folder is",
-    "s3_data_naming": "the warehouse decides where a table's folder is",
-    "external_root": "the warehouse decides where a table's folder is",
+    "s3_data_dir": "the warehouse chooses the folder of a table",
+    "s3_data_naming": "the warehouse chooses the folder of a table",
+    "external_root": "the warehouse chooses the folder of a table",
     "bucketed_by": f"Delta tables have no buckets; {_SIZES}",
     "bucket_count": f"Delta tables have no buckets; {_SIZES}",
     "lf_tags_config": _ACCESS,
     "lf_grants": _ACCESS,
-    "table_properties": "put what readers need to know into `tblproperties`",
-    "properties": "put what readers need to know into `tblproperties`",
+    "table_properties": "put information for readers into `tblproperties`",
+    "properties": "put information for readers into `tblproperties`",
     # DuckDB
     "merge_returning_columns": "a run shows no rows; the counts of a merge are in its `adapter_response`",
 }

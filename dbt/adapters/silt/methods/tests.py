@@ -177,12 +177,12 @@ class ReusedTestMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def test_build(self, test: Mapping[str, Any], query: str) -> Build | None:
-        """Returns the description of a data test with `reuse: unchanged`; empty for any other test."""
+        """Returns the description of a data test with `reuse: unchanged`; None for any other test."""
         return self._test_build(test, test, [query])
 
     @available.parse_none
     def unit_test_build(self, test: Mapping[str, Any], query: str) -> Build | None:
-        """Returns the description of a unit test that may be reused; empty for any other.
+        """Returns the description of a unit test that may be reused; None for any other.
 
         Args:
             test: the node of the unit test, compiled.
@@ -212,7 +212,7 @@ class ReusedTestMethods(metaclass=AdapterMeta):
 
     @available.parse_none
     def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> _PassedResult | None:
-        """Returns the result of a test that has passed on the same input; empty if the test must run."""
+        """Returns the result of a test that has passed on the same input; None if the test must run."""
         self.connections.node.context.test, self.connections.node.context.facts = build, None
         invocation = self.connections.invocation
         if invocation.full_refresh or reuse.is_switched_off(invocation.variables):

@@ -175,7 +175,7 @@ def _command(entries: Iterable[RunEntry], run_id: str) -> str | None:
 def _may_hold(history: TableHistory, run_id: str) -> bool:
     """Returns whether a table may have commits of the run: False only if the first lines of its commits exclude that.
 
-    They cannot exclude it if they are unreadable, or if the log no longer has its first commits.
+    They cannot exclude it if they are unreadable, or if their first commits are no longer in the log.
     """
     if history.problem is not None or not history.commits:
         return True

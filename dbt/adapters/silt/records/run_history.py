@@ -1,7 +1,7 @@
 """Reads the commits of runs from the logs of a warehouse.
 
 A commit of a dbt command records its logical run (`commit_facts`). Commits of other writers are kept too: they show
-changes of a table after a run. A dropped table no longer has a log, so its commits are missing here.
+changes of a table after a run. The log of a dropped table is deleted, so its commits are missing here.
 Nothing here needs dbt or Spark.
 """
 

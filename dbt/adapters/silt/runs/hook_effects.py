@@ -60,7 +60,7 @@ class HookEffects:
 
     def build(self, build: Build) -> Build:
         """Returns the build with the changes of the pre-hooks."""
-        unknown = ["a statement of its pre-hook may change what it reads"] if self.is_unclear else []
+        unknown = ["a statement of its pre-hook may change its inputs"] if self.is_unclear else []
         if self.own in self.before and build.effect is not Effect.REPLACES:
             unknown.append("its pre-hook changes its table")
         return replace(build, changed=frozenset(map(str, self.before)), unknown=(*build.unknown, *unknown))

@@ -32,7 +32,7 @@ class Recorder:
         self.batches = CommittedBatches()
 
     def record(self, response: SiltResponse, facts: CommitFacts, committed: CommittedWork) -> None:
-        """Records a commit, or the earlier commit because of which a unit of work was skipped; ignores other responses.
+        """Records a commit, or the earlier commit that made a unit of work unnecessary; ignores other responses.
 
         Args:
             committed: the commits of the thread's node so far; the response is added.

@@ -517,6 +517,6 @@ def _check_fixed(session: SparkSession, key: str, value: str) -> None:
         shown = {"value": setting(key, value), "current": None if current is None else setting(key, current)}
         raise InvalidSettingError(
             f"`spark_conf` sets {key} to {shown['value']}, but the running Spark has {shown['current']}",
-            remedy="Set it where that Spark is started, or remove it from `spark_conf`",
+            remedy="Set it when you start that Spark, or remove it from `spark_conf`",
             details={"setting": key, **shown},
         )

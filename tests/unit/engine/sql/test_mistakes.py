@@ -30,17 +30,17 @@ from dbt.adapters.silt.engine.sql.portable_types import type_remedy
     ],
 )
 def test_a_comma_at_the_end_of_a_list_is_named(sql: str, before: str) -> None:
-    assert remedy(sql, "x") == f"Remove the comma before {before}, or add what is missing after it"
+    assert remedy(sql, "x") == f"Remove the comma before {before}, or add the missing words after it"
 
 
 def test_a_missing_argument_names_the_quotes_that_texts_for_macros_of_dbt_need() -> None:
     said = str(remedy("select split_part(name, ,, 1) from t", ","))
-    assert said.startswith("Remove the comma before `,`, or add what is missing after it; a text for a macro of dbt")
+    assert said.startswith("Remove the comma before `,`, or add the missing words after it; a text for a macro of dbt")
     assert said.endswith("""`dbt.split_part('a', "','", 1)`""")
 
 
 def test_a_comma_at_the_end_of_the_text_is_named() -> None:
-    assert remedy("select a, b,  ") == "Remove the comma at the end, or add what is missing after it"
+    assert remedy("select a, b,  ") == "Remove the comma at the end, or add the missing words after it"
 
 
 @pytest.mark.parametrize(

@@ -103,11 +103,11 @@ class Statements:
             return
         self._is_plain = self._begins_plain
         was_open, self.is_in_transaction = self.is_in_transaction, False
-        lost = "the open transaction, of which nothing was applied, and " if was_open else ""
+        lost = "the open transaction, which changed nothing, and " if was_open else ""
         raise errors.SparkEndedError(
             f"the statement was not run: Spark has ended, and {lost}"
             "the session's SET, USE and temporary views are lost",
-            remedy="Run those again, then this statement",
+            remedy="Run them again, then this statement",
         )
 
     def _parsed(self, text: str) -> Statement | None:

@@ -60,7 +60,7 @@ def _state(snapshot: Snapshot, version: int) -> TableState:
 
 
 def portable(build: Build, query: expansion.ExpandedQuery | None) -> str | None:
-    """Returns the hash by which the same build of another schema is recognised; empty if it cannot be another's.
+    """Returns the hash by which the same build of another schema is recognised; None if it cannot be another's.
 
     Args:
         query: the build's query, if it has one.

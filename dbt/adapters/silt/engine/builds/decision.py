@@ -182,7 +182,7 @@ def _reasons(build: Build, last: LastBuild, present: Present) -> Iterator[str]:
     yield from _changed_tables(last, present)
     yield from _changed(facts.definitions, present.definitions, "{} has a new definition")
     others = [path for path in facts.files if path not in present.files]
-    yield from (f"the files that it reads are others: its code does not name {path}" for path in others)
+    yield from (f"it reads other files: its code does not name {path}" for path in others)
     known = {path: each for path, each in facts.files.items() if path in present.files}
     yield from _changed(known, present.files, "the files of {} changed")
 

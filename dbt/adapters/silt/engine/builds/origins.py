@@ -73,11 +73,11 @@ def differences(catalog: Catalog, mine: BuildFacts, other: LastBuild) -> Iterato
     if theirs.portable is None or mine.portable is None:
         yield "its query cannot be compared"
     elif mine.portable != theirs.portable:
-        yield "the code, the configs, the tables that it reads, the versions or the settings are others"
+        yield "the code, the configs, the tables that it reads, the versions or the settings differ"
     if mine.day != theirs.day:
         yield "it depends on the date"
     if mine.files != theirs.files or None in mine.files.values():
-        yield "the files that it reads are others"
+        yield "it reads other files"
     yield from _other_rows(catalog, mine.tables, theirs.tables)
 
 

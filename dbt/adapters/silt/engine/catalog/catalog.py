@@ -119,7 +119,7 @@ class Catalog:
         return sorted(self._databases)
 
     def database_of(self, database: str | None, schema: str, default: str) -> str:
-        """Returns the database that a name means; a name without a database means the default database.
+        """Returns the database that a name refers to: without a database in the name, the default database.
 
         A name may repeat its schema as its database, as sources for dbt-spark do, which has no databases: it means the
         default database, unless a database has that name.

@@ -26,7 +26,7 @@ _DISCARD = (
     "(for an operation `discard_later_commits: true`)"
 )
 _EXCLUDE = "Leave out the tables that cannot be restored: `--exclude` (for an operation `exclude: [...]`)"
-_AGAIN = "Run it again to continue with the remaining tables, or to see what prevents it"
+_AGAIN = "Run it again to continue with the remaining tables, or to see the reason"
 
 
 @dataclass(frozen=True)

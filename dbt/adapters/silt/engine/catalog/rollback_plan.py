@@ -65,7 +65,7 @@ class ChangedTable:
 
 @dataclass(frozen=True)
 class Problem:
-    """The error because of which a table cannot be restored or read."""
+    """The error that prevents the table from being restored or read."""
 
     name: RelationName
     error: errors.SiltError

@@ -217,7 +217,7 @@ def _recorded(query: KeyedQuery, change: Change) -> BuildFacts:
         raise _MustRebuild("the table does not record which changes it contains")
     last = last_build(target.log, OWNER, KEYS_INFO_KEY)
     if last is None:
-        raise _MustRebuild("the log no longer has the commit that recorded which changes the table contains")
+        raise _MustRebuild("the commit that recorded which changes the table contains is no longer in the log")
     if last.changed_since is not None:
         raise _MustRebuild(last.changed_since)
     before, now = last.facts, query.facts
@@ -260,7 +260,7 @@ def _keys_in(context: Context, query: KeyedQuery, end: Snapshot, recorded: Build
         changed = changes_after(log, before.version, end, lambda start: before.content in (None, start.content))
         rows = change_feed.read_changed(context.spark, log, changed)
         if query.needs_all(number) and rows.limit(1).count():
-            raise _MustRebuild(f"{log.name}, of which the query needs all rows, has changed")
+            raise _MustRebuild(f"{log.name} has changed, and the query needs all of its rows")
     except (errors.VersionNotFoundError, errors.UnsupportedStatementError) as error:
         raise _MustRebuild(f"the changes of {log.name} are not known: {error.problem}") from error
     return [_named(rows, columns, query.key) for columns in query.keys_of(number)]

@@ -146,7 +146,7 @@ class Portions:
     def _check_there(self, expected: int, found: int) -> None:
         if found != expected:
             raise VersionNotFoundError(
-                f"the stream continues with version {expected}, but the log no longer has its commit",
+                f"the stream continues with version {expected}, but its commit is no longer in the log",
                 remedy="Start a new stream with a new checkpoint, from a version that still exists",
                 table=self.log.name,
             )

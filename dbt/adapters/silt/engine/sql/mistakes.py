@@ -109,7 +109,7 @@ def comma_remedy(tokens: Sequence[Token]) -> str | None:
         if token.word == "," and _ends_a_list(tokens, at):
             place = "at the end" if tokens[at].kind is Kind.END else f"before `{tokens[at].text}`"
             quoted = _OF_MACROS if tokens[at].word == "," else ""
-            return f"Remove the comma {place}, or add what is missing after it{quoted}"
+            return f"Remove the comma {place}, or add the missing words after it{quoted}"
     return None
 
 

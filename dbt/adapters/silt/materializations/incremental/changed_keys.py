@@ -32,9 +32,7 @@ def changed_keys_problems(given: Mapping[str, Any]) -> Iterator[str]:
         return
     keys = [name for name in ("unique_key", "group_key") if name in given]
     if len(keys) != 1:
-        yield (
-            f"`{STRATEGY}` needs either `unique_key`, the columns of which each row has other values, or `group_key`"
-        )
+        yield (f"`{STRATEGY}` needs either `unique_key`, the columns that tell the rows apart, or `group_key`")
     unused = [name for name in _OTHERS if name in given]
     if unused:
         yield f"{listed(unused)} cannot be given together with `{STRATEGY}`, which finds the rows to replace by itself"

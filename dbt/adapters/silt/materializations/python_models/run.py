@@ -206,7 +206,7 @@ def check_packages(packages: Iterable[str]) -> None:
     if missing:
         wanted = " ".join(f"'{package}'" for package in missing)
         raise DbtRuntimeError(
-            f"The model needs packages that are not installed where dbt runs ({', '.join(missing)}): "
+            f"The model needs packages that are not installed next to dbt ({', '.join(missing)}): "
             f"run `pip install {wanted}` there"
         )
 
@@ -215,7 +215,7 @@ def _is_here(package: str) -> bool:
     try:
         wanted = Requirement(package)
     except InvalidRequirement:
-        logger.warning(f"`packages` of the model: {package} is not checked, because it is not a package name of pip")
+        logger.warning(f"`packages` of the model: {package} is not checked, because it is not a valid pip requirement")
         return True
     if wanted.marker is not None and not wanted.marker.evaluate():
         return True

@@ -268,7 +268,7 @@ def missing_input(given: Mapping[str, Any], manifest: Any) -> str:
     return f"the relation doesn't exist. {remedy}"
 
 
-_AS_QUERY = "give its rows as a query, in which the columns have names and types: `format: sql`"
+_AS_QUERY = "give its rows as a query, which names its columns and their types: `format: sql`"
 _BUILDS: Mapping[str, str] = {
     "model": "Build it first, without rows if you like: dbt run --empty --select",
     "seed": "Build it first: dbt seed --select",

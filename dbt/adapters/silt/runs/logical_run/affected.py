@@ -81,7 +81,7 @@ class BranchWork:
         self._reads = {each.relation: _reads(each) for each in changes}
 
     def affected_by_conflicts(self, conflicts: Inputs, changed: Callable[[], Inputs]) -> Affected | None:
-        """Returns the changes that conflicts make invalid; empty without a conflict, or if the command cannot run all
+        """Returns the changes that conflicts make invalid; None without a conflict, or if the command cannot run all
         nodes again that have made them.
 
         Args:

@@ -101,7 +101,7 @@ def test_a_first_commit_has_mapped_columns_and_data() -> None:
 @pytest.mark.parametrize(
     ("file", "problem"),
     [
-        (AddCDCFile("c", {}, 10, data_change=True), "would count as a change of the data"),
+        (AddCDCFile("c", {}, 10, data_change=True), "is marked dataChange=true"),
         (AddCDCFile("c", {"day": "1"}, 10), "partition values"),
         (AddCDCFile("c", {}, 0), "empty file"),
     ],

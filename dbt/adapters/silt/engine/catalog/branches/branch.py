@@ -415,7 +415,7 @@ class Branch:
             only: the only table to open, if the branch is opened to read this table.
 
         Raises:
-            ConcurrentDropError: if a changed table no longer exists, or no longer has the version of its base, because
+            ConcurrentDropError: if a changed table no longer exists, or the version of its base was lost, because
                 its folder was restored from a copy.
             ConcurrentModificationError: if another process publishes or drops the branch meanwhile.
             CorruptLogError, StorageError: if the branch cannot be read.

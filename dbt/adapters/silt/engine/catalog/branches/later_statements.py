@@ -169,7 +169,7 @@ class LaterStatements:
         return self._known
 
     def _read(self, path: str) -> _Document | None:
-        """Returns the document; empty if another process has deleted it."""
+        """Returns the document; None if another process has deleted it."""
         try:
             return parsed(self._store, path, _document)
         except ObjectMissing:

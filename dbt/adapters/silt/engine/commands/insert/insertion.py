@@ -80,7 +80,7 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
 def replace_rows(
     target: Target, placed: Placed, parts: Split, replacement: Replacement, settings: WriteSettings
 ) -> Outcome:
-    """Writes the query's rows and the kept rows, records the changes, and commits them in exchange for removed files.
+    """Writes the query's rows and the kept rows, records the changes, and commits them in place of the removed files.
 
     Args:
         parts: the kept rows of rewritten files.

@@ -246,7 +246,7 @@ def _empty(scan: _Scan) -> DataFrame:
 
 
 def _groups(scan: _Scan, log: DeltaLog, snapshot: Snapshot, files: pa.Table, only: Positions | None) -> list[_Files]:
-    """Returns the groups of files that are read whole, and the groups of files of which only some rows are read."""
+    """Returns the groups of files to read; a group is read whole, or without its deleted rows."""
     partitioning = [snapshot.schema.require(name, log.name) for name in snapshot.partition_columns]
     bitmaps = deletion_vectors.read_all(log.store, files, log.name) if only is None else only
     if not bitmaps:

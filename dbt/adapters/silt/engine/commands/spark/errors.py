@@ -165,7 +165,7 @@ def _of_condition(cause: Cause, root: Cause, table: str | None, version: int | N
     if _NOT_ALLOWED.search(root.text):
         return errors.StorageError(
             f"the data file {path} cannot be read ({root.text})",
-            remedy="Let the user that Spark runs as read it",
+            remedy="Grant read access to the user that Spark runs as",
             table=table,
             version=version,
             details=details,

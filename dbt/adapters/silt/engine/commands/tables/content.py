@@ -158,7 +158,7 @@ def _recorded(log: DeltaLog, base: Snapshot) -> str | None:
 
 
 def content_of(metadata: Metadata, rows: DataFrame) -> str | None:
-    """Reads rows, and returns their hash with the table's columns; empty if a column's type has no exact hash."""
+    """Reads rows, and returns their hash with the table's columns; None if a column's type has no exact hash."""
     schema = StructType.from_json(metadata.schema_string)
     values = _hashed(((quote(member.name), member.type) for member in schema), 0)
     if values is None:
@@ -183,7 +183,7 @@ def of_sums(metadata: Metadata, rows: int, low: int | None, high: int | None) ->
 
 
 def _values(name: str, data_type: DataType, depth: int = 0) -> tuple[str, ...] | None:
-    """Returns the SQL of the values that determine a column; empty if its type has no exact hash.
+    """Returns the SQL of the values that determine a column; None if its type has no exact hash.
 
     Args:
         name: The SQL of a column, or of a part of a column.

@@ -58,7 +58,7 @@ class LogSegment:
 
 @dataclass(frozen=True)
 class LogListing:
-    """The log's files that a listing found.
+    """The log files found by a listing.
 
     Args:
         commits: commit files by version.

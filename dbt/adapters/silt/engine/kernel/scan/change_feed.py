@@ -209,7 +209,9 @@ def _commits(log: DeltaLog, start: int, end: Snapshot) -> tuple[Commit, ...]:
     there = {commit.version for commit in found}
     for version in range(start, end.version + 1):
         if version not in there:
-            raise errors.VersionNotFoundError(f"the log no longer has the commit of version {version}", table=log.name)
+            raise errors.VersionNotFoundError(
+                f"the commit of version {version} is no longer in the log", table=log.name
+            )
     return found
 
 

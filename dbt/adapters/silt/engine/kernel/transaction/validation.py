@@ -109,9 +109,7 @@ def _check_change_files(change_files: Iterable[actions.AddCDCFile], metadata: ac
     for file in change_files:
         _check_file(file, keys, table)
         if file.data_change:
-            raise errors.InternalError(
-                f"{file.path} is change data, and would count as a change of the data", table=table
-            )
+            raise errors.InternalError(f"{file.path} is a change-data file, but is marked dataChange=true", table=table)
 
 
 def _check_file(file: actions.AddFile | actions.AddCDCFile, keys: set[str], table: str) -> None:

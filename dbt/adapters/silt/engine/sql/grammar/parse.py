@@ -105,7 +105,7 @@ def _copy(cursor: Cursor) -> Statement:
 
 
 def _unrecognised(cursor: Cursor) -> Statement:
-    """Returns a statement of which only the mentioned names are known.
+    """Returns an opaque statement that records only the names it mentions.
 
     Raises:
         UnsupportedStatementError: if it can work on tables that its text does not name.

@@ -301,7 +301,7 @@ def _is_computed(field: StructField, values: Sequence[str], table: str) -> bool:
     if not all(map(_is_default, values)):
         raise InvalidStatementError(
             f"the column `{field.name}`, which is generated, is DEFAULT in some rows and has a value in others",
-            remedy="Write DEFAULT in all rows, or in none",
+            remedy="Write DEFAULT in every row, or in no row",
             table=table,
         )
     return True

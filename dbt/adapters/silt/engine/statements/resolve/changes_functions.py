@@ -128,7 +128,7 @@ def _check_first(consumer: Snapshot, table: str, table_id: str, asked: Options) 
     if asked.after is None and consumer.num_files and not has_positions(consumer):
         raise errors.InvalidStatementError(
             f"the table has rows, but does not record which changes of {table} they contain",
-            remedy=f"{_REBUILD}; or give the version with which to begin as `after`",
+            remedy=f"{_REBUILD}; or give the version to begin with as `after`",
             table=consumer.table,
         )
 

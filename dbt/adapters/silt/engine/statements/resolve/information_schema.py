@@ -92,7 +92,7 @@ class Listing:
 
 
 def listing(name: Name, namespace: Namespace) -> Listing | None:
-    """Returns the relation that the name means, if it is in an information schema of the warehouse.
+    """Returns the relation that the name refers to, if it is in an information schema of the warehouse.
 
     Raises:
         RelationNotFoundError: if the information schema has no such relation.

@@ -129,9 +129,9 @@ class Namespace:
         return WarehouseTable(self.catalog.table(full), full) if isinstance(found, SparkRelation) else found
 
     def function(self, name: Name) -> Function | None:
-        """Returns the function that a call of that name means, or None if it is Spark's.
+        """Returns the function that a call of that name runs, or None if it is Spark's.
 
-        A single-part name means Spark's own or a temporary function, otherwise a function of the current schema.
+        A single-part name is Spark's own or a temporary function, otherwise a function of the current schema.
 
         Raises:
             RelationNotFoundError: if the name is in a database or schema of the warehouse, and does not exist.

@@ -256,7 +256,7 @@ def _facts(context: Context, build: Build, resolved: Resolved, inputs: Mapping[s
 
 
 def portable_of(context: Context, build: Build) -> str | None:
-    """Returns the hash by which the same build of another schema is recognised; empty if there cannot be another."""
+    """Returns the hash by which the same build of another schema is recognised; None if there cannot be another."""
     if not build.portable:
         return None
     try:

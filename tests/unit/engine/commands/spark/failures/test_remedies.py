@@ -140,7 +140,7 @@ def test_any_other_failure_has_no_remedy_of_its_own(condition: str, parameters: 
 def test_the_comma_before_from_is_found_in_the_sql_that_the_parser_quotes() -> None:
     assert quoted_sql(_SYNTAX) == "select id,\n  from `orders@v0` AS `orders`\nwhere id > 1"
     found = remedy_of(_cause("PARSE_SYNTAX_ERROR", {}, _SYNTAX))
-    assert found == "Remove the comma before `from`, or add what is missing after it"
+    assert found == "Remove the comma before `from`, or add the missing words after it"
 
 
 def test_a_message_without_sql_has_no_remedy() -> None:
