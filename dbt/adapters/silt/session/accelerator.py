@@ -40,7 +40,7 @@ _EXCLUDED: Final = "org.scala-lang.modules:*"
 _FALLS_BACK: Final = {
     "spark.comet.exec.strictFloatingPoint": "true",  # otherwise -0.0 and 0.0 would be sorted as different values
 }
-"""The settings by which Spark itself runs the operations that Comet computes differently."""
+"""The settings that leave the operations to Spark that Comet computes differently."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ _MIB: Final = 1024**2
 def settings(
     accelerator: Accelerator, given: Mapping[str, str], master: str | None, services: tuple[Service, ...]
 ) -> dict[str, str]:
-    """Returns the settings by which Spark starts with the accelerator; empty if it does not and need not.
+    """Returns the settings that start Spark with the accelerator; empty if Spark starts without and may do so.
 
     Args:
         given: the user's settings of Spark.
@@ -141,7 +141,7 @@ def _settings(
 
 
 _WITHOUT: Final = (
-    "Remove `accelerator` from the profile, or set `accelerator_required: false`, with which Spark runs without it"
+    "Remove `accelerator` from the profile, or set `accelerator_required: false`; then Spark runs without it"
 )
 
 

@@ -46,7 +46,7 @@ def start(given: SiltCredentials, project_root: Path, meanwhile: Callable[[], ob
         check_locations(locations)
         settings = settings_of(given, locations, storages_of(locations, given.storage, given.databases))
         threading.Thread(target=meanwhile, name="silt-meanwhile", daemon=True).start()
-        # Before the start: afterwards, this Spark is itself among those that are kept.
+        # Before the start: afterwards, this Spark is itself a kept Spark.
         if settings.keep_alive is not None and (notice := why_not_kept(settings)) is not None:
             logger.info(notice)
         start_spark(settings)

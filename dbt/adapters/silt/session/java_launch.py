@@ -311,7 +311,7 @@ def line_of_package(java: Java) -> CommandLine:
 
 
 def make_own_archive(java: Java) -> None:
-    """Creates the archive of Java's own classes, which the package's runtime lacks, and on which others are built."""
+    """Creates the archive of Java's own classes, which the package's runtime lacks; other archives extend it."""
     if java.is_packaged and not (Path(java.path).parents[1] / "lib" / "server" / "classes.jsa").exists():
         subprocess.run([java.path, "-Xshare:dump"], capture_output=True, timeout=600, check=False)
 
