@@ -170,10 +170,7 @@ def test_the_config_of_a_node_takes_precedence_over_the_profile() -> None:
     [
         *({"reuse": "always"}, {"reuse": True}, {"state": {"lag": 1}}, {"state": "on"}),
         *({"state": {"lag_tolerance": value}} for value in ("", "4", "h", "-1h", "4 h 5", "1.5h", True, 4)),
-        *({"state": {"require_fresh_data_from": value}} for value in ("all", "some")),
-        *({"state": {"evaluate_volatile_sql": value}} for value in (False, "yes")),
-        *({"state": {"pre_clone": value}} for value in ("if_missing", "always")),
-        *({"state": {"compare_unrendered_code": True}}, {"state": {"execute_hooks_on_any_reuse": "yes"}}),
+        *({"state": {"require_fresh_data_from": "all"}}, {"state": {"execute_hooks_on_any_reuse": "yes"}}),
     ],
 )
 def test_an_invalid_value_of_the_config_is_refused(config: dict[str, Any]) -> None:
@@ -208,12 +205,6 @@ def test_a_tolerance_is_a_number_and_a_unit(text: str, expected: int) -> None:
     model = node(state={"lag_tolerance": text})
     assert not is_reusable(model, None)
     assert build(model).tolerance_ms == expected
-
-
-def test_options_of_dbt_state_that_mean_the_same_are_accepted() -> None:
-    same = {"require_fresh_data_from": "any", "evaluate_volatile_sql": True, "pre_clone": "never"}
-    assert is_reusable(node(reuse="unchanged", state={**same, "compare_unrendered_code": False}), None)
-    assert build(node(state=same)) == build(node())
 
 
 HERE, THERE = ProjectFacts({}, {}, schema=("silt", "dev")), ProjectFacts({}, {}, schema=("silt", "main"))

@@ -34,24 +34,7 @@ VARIABLE: Final = "silt_reuse"
 
 HOOKS_ON_REUSE: Final = "execute_hooks_on_any_reuse"
 _LAG: Final = "lag_tolerance"
-_NOT_STATE: Final = {
-    "evaluate_volatile_sql": (False, "a node whose values may differ in each run is never reused: leave it out"),
-    "require_fresh_data_from": ("all", "a node is built if any of its inputs has changed: leave it out"),
-    "pre_clone": ("if_missing", "use `reuse: {from: prod}`, which clones the tables of another target"),
-    "compare_unrendered_code": (True, "the compiled code decides: leave it out"),
-}
-"""The options of dbt State, each with a value that means nothing here, and why."""
-
-_AS_HERE: Final = {
-    "evaluate_volatile_sql": (True,),
-    "require_fresh_data_from": ("any",),
-    "pre_clone": ("never",),
-    "compare_unrendered_code": (False,),
-    HOOKS_ON_REUSE: (True, False),
-}
-"""The values of the options of dbt State that mean the same here."""
-
-_STATE_KEYS: Final = (_LAG, *_AS_HERE)
+_STATE_KEYS: Final = (_LAG, HOOKS_ON_REUSE)
 _DURATION: Final = re.compile(r"(\d+)\s*(s|seconds?|m|minutes?|h|hours?|d|days?|w|weeks?)")
 _MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _OFF: Final = (None, False, "", "never")
@@ -144,7 +127,11 @@ def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
     unknown = sorted(set(state) - set(_STATE_KEYS)) if isinstance(state, Mapping) else [repr(state)]
     if unknown:
         raise CompilationError(f"`state` cannot have {', '.join(unknown)}: its keys are {', '.join(_STATE_KEYS)}")
-    _check_state(state)
+    tolerance_ms(state)
+    if state.get(HOOKS_ON_REUSE) not in (None, True, False):
+        raise CompilationError(
+            f"`state` cannot have `{HOOKS_ON_REUSE}: {state[HOOKS_ON_REUSE]!r}`: it is true or false"
+        )
     reuse = config.get("reuse", default)
     if isinstance(reuse, Mapping):
         source_target(model)
@@ -176,20 +163,6 @@ def cannot_be_cloned(build: Build) -> str | None:
     if build.effect is not Effect.REPLACES:
         return "only tables and seeds are cloned, which are built from their inputs alone"
     return None if build.portable else "python models are not compared"
-
-
-def _check_state(state: Mapping[str, Any]) -> None:
-    """Raises a CompilationError for an option of dbt State that has another meaning there than here, or no meaning."""
-    for name, values in _AS_HERE.items():
-        value = state.get(name)
-        if value is None or value in values:
-            continue
-        other, why = _NOT_STATE.get(name, (None, ""))
-        if value == other:
-            raise CompilationError(f"`state` cannot have `{name}: {str(value).lower()}`: {why}")
-        listed = " or ".join(str(each).lower() for each in values)
-        raise CompilationError(f"`state` cannot have `{name}: {value!r}`: set it to {listed}")
-    tolerance_ms(state)
 
 
 def tolerance_ms(state: Mapping[str, Any]) -> int:
