@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dbt.adapters.silt.engine.arrow import read
-from dbt.adapters.silt.engine.catalog.names import RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.accelerator import Accelerator, settings
 from dbt.adapters.silt.session.spark import SessionSettings, open_session, stop_spark
