@@ -120,6 +120,15 @@ def test_a_table_that_cannot_be_read_is_left_out_with_the_reason(
     assert query(target, "SELECT view_name FROM duckdb_views() WHERE NOT internal") == [("good",)]
 
 
+def test_a_table_with_a_damaged_log_is_left_out(house: House, as_json: Callable[..., Any], target: Path) -> None:
+    house.create("main.good", rows(0, 1))
+    damaged = house.create("main.damaged", rows(0, 1))
+    (Path(damaged.store.root) / "_delta_log" / f"{0:020}.json").write_text("{")
+    found = as_json("catalog", "duckdb", str(target))
+    assert [each["table"] for each in found["tables"]] == ["silt.main.good"]
+    assert [each["relation"] for each in found["left_out"]] == ["silt.main.damaged"]
+
+
 def test_a_data_file_that_is_a_link_is_not_read(
     house: House, as_json: Callable[..., Any], target: Path, tmp_path: Path
 ) -> None:

@@ -12,8 +12,9 @@ from dbt.adapters.silt.cli.duckdb_file.views import TableView
 from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, number_of
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SiltError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 
 _DESCRIPTION = """\
@@ -47,13 +48,29 @@ def run(arguments: Namespace) -> int:
 
 def written(warehouse: OpenWarehouse, target: Path) -> tuple[list[Shown], list[LeftOut]]:
     """Writes the file. Raises as `file.write`."""
-    entries = list(warehouse.catalog.all_relations(warehouse.database))
-    names = [entry.name for entry in entries if entry.kind is RelationKind.TABLE]
-    logs = {name: warehouse.catalog.table(name) for name in names}
+    logs: dict[RelationName, DeltaLog] = {}
+    left_out: list[LeftOut] = []
+    for entry in warehouse.catalog.all_relations(warehouse.database):
+        found = _log(warehouse, entry)
+        if isinstance(found, str):
+            left_out.append(LeftOut(entry.name, found))
+        else:
+            logs[entry.name] = found
     cut = consistent_cut(logs.values())
-    shown, left_out = file.write(target, [(name, TableView(log, cut[log])) for name, log in logs.items()])
-    views = [LeftOut(entry.name, "it is a view") for entry in entries if entry.kind is not RelationKind.TABLE]
-    return shown, [*left_out, *views]
+    shown, unreadable = file.write(target, [(name, TableView(log, cut[log])) for name, log in logs.items()])
+    return shown, [*left_out, *unreadable]
+
+
+def _log(warehouse: OpenWarehouse, entry: RelationEntry) -> DeltaLog | str:
+    """Returns the log of a relation, or the reason why the relation has no readable log."""
+    if entry.kind is not RelationKind.TABLE:
+        return "it is a view"
+    try:
+        log = warehouse.catalog.table(entry.name)
+        log.snapshot()
+    except SiltError as error:
+        return str(error)
+    return log
 
 
 def answer(target: Path, shown: list[Shown], left_out: list[LeftOut]) -> Answer:

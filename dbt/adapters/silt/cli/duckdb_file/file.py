@@ -100,8 +100,9 @@ def _add(connection: duckdb.DuckDBPyConnection, name: RelationName, view: TableV
     connection.execute("BEGIN")
     try:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.schema)}")
-        for path, positions in view.deleted_rows():
-            connection.execute(f"INSERT INTO {DELETED} SELECT ?, unnest(?)", [path, positions])
+        for rows in view.deleted_rows():
+            connection.register("rows_of_a_file", rows)
+            connection.execute(f"INSERT INTO {DELETED} SELECT file, position FROM rows_of_a_file")
         full = f"{quoted(name.schema)}.{quoted(name.identifier)}"
         connection.execute(view.sql(full, times.without_zone(connection, view, paths)))
         connection.execute(f"SELECT * FROM {full} LIMIT 0")

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+import pyarrow as pa
+
 from dbt.adapters.silt.cli.duckdb_file.types import literal, partition_literal, quoted, type_of, value_of
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
@@ -93,15 +95,16 @@ class TableView:
         parts = "\nUNION ALL BY NAME ".join((self._without_rows(), *self._reads(without_zone)))
         return f"CREATE VIEW {name} AS SELECT {columns} FROM (\n{parts}\n)"
 
-    def deleted_rows(self) -> Iterator[tuple[str, list[int]]]:
-        """Yields each file that has deleted rows with their positions, from 0.
+    def deleted_rows(self) -> Iterator[pa.Table]:
+        """Yields the deleted rows of each file: `file`, and `position`, from 0.
 
         Raises:
             CorruptDeletionVectorError, DataFileMissingError: if a deletion vector cannot be read.
         """
         found = deletion_vectors.read_all(self.log.store, self.snapshot.files, self.snapshot.table)
         for path, bitmap in found.items():
-            yield self._absolute(path), list(bitmap)
+            positions = pa.Array.from_buffers(pa.uint64(), len(bitmap), [None, pa.py_buffer(bitmap.to_array())])
+            yield pa.table({"file": pa.repeat(self._absolute(path), len(positions)), "position": positions})
 
     @functools.cached_property
     def _columns(self) -> tuple[ScanColumn, ...]:
