@@ -20,6 +20,7 @@ SHOWING: Mapping[str, tuple[str, ...]] = {
     "check": ("check",),
     "report": ("report",),
     "why": ("why", "good", "bad"),
+    "catalog": ("catalog", "duckdb", "tables.duckdb"),
     "session": ("session", "status"),
 }
 CHANGING = {"rollback", "publish", "drop-run", "serve"}
