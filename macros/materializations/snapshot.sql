@@ -6,9 +6,8 @@
     {{ return(node.other()) }}
   {%- endif -%}
 
-  {%- set target_exists, target_relation = get_or_create_relation(
-    database=model.database, schema=model.schema, identifier=model.get('alias', model.get('name')), type='table'
-  ) -%}
+  {%- set target_exists = node.existing is not none -%}
+  {%- set target_relation = node.existing if target_exists else this.incorporate(type='table') -%}
   {%- if not target_relation.is_table -%}
     {%- do exceptions.relation_wrong_type(target_relation, 'table') -%}
   {%- endif -%}

@@ -196,7 +196,7 @@ def test_rows_have_no_ids_before_they_are_published() -> None:
 
 
 def assigns_on_the_branch(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(committing, "BranchLog", type("Other", (), {}))
+    patch.setattr(committing, "branch_of", lambda _: None)
 
 
 def forgets_the_mark_of_an_aborted_publication(patch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ class Competition:
             return self._execute(loser, text, txn, **options)
 
         def win() -> None:
-            names = loser._namespace
+            names = loser._session.namespace
             own = Warehouse(
                 loser.spark,
                 self._location,
@@ -112,7 +112,7 @@ class Competition:
                 settings=loser.settings,
                 storage=self._storage,
             )
-            own._namespace.temporary.update(names.temporary)
+            own._session.namespace.temporary.update(names.temporary)
             result = self._execute(own, text, txn, **options)
             assert result.outcome is not None and not result.outcome.skipped
             self.wins += 1
