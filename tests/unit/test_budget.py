@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1650,
-    "cli": 4950,
+    "cli": 4975,
     "command_server": 1550,
     "dbt_seams": 1210,
     "engine": 900,
