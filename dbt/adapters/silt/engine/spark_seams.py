@@ -43,7 +43,7 @@ def java_session(session: SparkSession) -> Any:
 
 
 def active_context() -> SparkContext | None:
-    """Returns the context of this process, if its Spark runs, whoever started it."""
+    """Returns the context of this process, if its Spark runs, even if another program started it."""
     return SparkContext._active_spark_context
 
 

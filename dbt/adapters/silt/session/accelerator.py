@@ -93,7 +93,7 @@ _MIB: Final = 1024**2
 def settings(
     accelerator: Accelerator, given: Mapping[str, str], master: str | None, services: tuple[Service, ...]
 ) -> dict[str, str]:
-    """Returns the settings that start Spark with the accelerator; empty if Spark starts without and may do so.
+    """Returns the settings that start Spark with the accelerator, or no settings if Spark starts alone.
 
     Args:
         given: the user's settings of Spark.
@@ -199,7 +199,7 @@ def release_for(version: str) -> _Release:
     """Returns the release of Comet for a version of Spark.
 
     Raises:
-        InvalidSettingError: if there is no such release.
+        InvalidSettingError: if no such release exists.
     """
     found = _RELEASES.get(".".join(version.split(".")[:2]))
     if found is None:

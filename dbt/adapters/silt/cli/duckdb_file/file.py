@@ -23,7 +23,7 @@ else:
     duckdb = lazy_module("duckdb")
 
 FORMAT: Final = "v1.2.0"
-"""The oldest version of DuckDB that can read the file."""
+"""The version of DuckDB whose storage format the file has; later versions read it."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,6 @@ def _created(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def _add(connection: duckdb.DuckDBPyConnection, name: RelationName, view: TableView) -> None:
     """Creates the view of a table, and opens its files once, so that an unreadable table has no view."""
     view.check()
-    paths = ", ".join(map(literal, view.paths()))
     connection.execute("BEGIN")
     try:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(name.schema)}")
@@ -104,9 +103,9 @@ def _add(connection: duckdb.DuckDBPyConnection, name: RelationName, view: TableV
             connection.register("rows_of_a_file", rows)
             connection.execute(f"INSERT INTO {DELETED} SELECT file, position FROM rows_of_a_file")
         full = f"{quoted(name.schema)}.{quoted(name.identifier)}"
-        connection.execute(view.sql(full, times.without_zone(connection, view, paths)))
+        connection.execute(view.sql(full, times.without_zone(connection, view)))
         connection.execute(f"SELECT * FROM {full} LIMIT 0")
-        times.check_calendar(connection, view, full, paths)
+        times.check_calendar(connection, view, full)
     except BaseException:
         connection.execute("ROLLBACK")
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.silt.cli.duckdb_file.types import quoted
 from dbt.adapters.silt.cli.duckdb_file.views import TableView
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _OLD_CALENDAR: Final = """
-SELECT count(*) FROM parquet_kv_metadata([{paths}])
+SELECT key FROM parquet_kv_metadata([{paths}])
 WHERE decode(key) IN ('org.apache.spark.legacyDateTime', 'org.apache.spark.legacyINT96')
     OR (decode(key) = 'org.apache.spark.version' AND decode(value) < '3.0.0')
 """
@@ -33,7 +33,7 @@ _FIRST: Final = {
 """The first values of each type that mean the same in the calendar that Spark used before version 3."""
 
 
-def without_zone(connection: DuckDBPyConnection, view: TableView, paths: str) -> dict[str, set[str]]:
+def without_zone(connection: DuckDBPyConnection, view: TableView) -> dict[str, set[str]]:
     """Returns the columns of each file whose times are stored the other way: without a zone for a type with a zone.
 
     Raises:
@@ -43,7 +43,7 @@ def without_zone(connection: DuckDBPyConnection, view: TableView, paths: str) ->
     own = {each.physical_name: _ZONES[_name(each.type)] for each in fields if _name(each.type) in _ZONES}
     within = {_ZONES[name] for name in _nested(view) if name in _ZONES}
     found: dict[str, set[str]] = defaultdict(set)
-    for file, column, kind in connection.execute(_TIMES.format(paths=paths)).fetchall() if paths else ():
+    for file, column, kind in _rows(connection, _TIMES, view):
         has_zone = kind == _WITH_ZONE
         # A time within a column has only its own name here, so all times must be alike.
         if within and {*own.values(), *within} != {has_zone}:
@@ -53,14 +53,13 @@ def without_zone(connection: DuckDBPyConnection, view: TableView, paths: str) ->
     return found
 
 
-def check_calendar(connection: DuckDBPyConnection, view: TableView, full: str, paths: str) -> None:
+def check_calendar(connection: DuckDBPyConnection, view: TableView, full: str) -> None:
     """Checks that no date or time is in the calendar that Spark used before version 3.
 
     Raises:
         UnsupportedFeatureError: if one is.
     """
-    old = connection.execute(_OLD_CALENDAR.format(paths=paths)).fetchone() if paths else (0,)
-    if old == (0,):
+    if not _rows(connection, _OLD_CALENDAR, view):
         return
     early = [
         f"{quoted(field.name)} < {_FIRST[_name(field.type)]}"
@@ -70,6 +69,12 @@ def check_calendar(connection: DuckDBPyConnection, view: TableView, full: str, p
     query = f"SELECT count(*) FROM {full} WHERE {' OR '.join(early) or 'false'}"
     if connection.execute(query).fetchone() != (0,) or any(name in _FIRST for name in _nested(view)):
         raise _other_times(view)
+
+
+def _rows(connection: DuckDBPyConnection, query: str, view: TableView) -> list[Any]:
+    """Returns the result of a query on the footers of a table's files."""
+    paths = view.paths
+    return connection.execute(query.format(paths=paths)).fetchall() if paths else []
 
 
 def _name(data_type: DataType) -> str:

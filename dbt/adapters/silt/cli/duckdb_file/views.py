@@ -73,9 +73,10 @@ class TableView:
             raise UnsupportedFeatureError("its columns are found by ids", remedy=_BY_EXTENSION, table=snapshot.table)
         FileGuard().check(store, snapshot.files, Content(snapshot.metadata), snapshot.table, snapshot.version)
 
-    def paths(self) -> list[str]:
-        """Returns the patterns by which DuckDB finds the data files."""
-        return [self._pattern(file) for file in self.snapshot.add_files()]
+    @property
+    def paths(self) -> str:
+        """The data files as a list of DuckDB, without its brackets; empty if the table has no files."""
+        return self._listed(self._files)
 
     def sql(self, name: str, without_zone: Mapping[str, Collection[str]]) -> str:
         """Returns the statement that creates the view.
@@ -126,7 +127,7 @@ class TableView:
         """Yields a query for the files of each partition, apart for files with deleted rows or other times."""
         groups: dict[_Group, list[AddFile]] = defaultdict(list)
         partitioning = [each for each in self._columns if each.is_partition]
-        for file in self.snapshot.add_files():
+        for file in self._files:
             values = tuple(file.partition_values.get(each.field.physical_name) for each in partitioning)
             in_utc = tuple(sorted(without_zone.get(self._absolute(file.path), ())))
             groups[_Group(values, file.deletion_vector is not None, in_utc)].append(file)
@@ -136,15 +137,19 @@ class TableView:
             yield f"SELECT {', '.join((group.columns, *constants))} FROM {self._source(files, group.has_deleted)}"
 
     def _source(self, files: Sequence[AddFile], has_deleted: bool) -> str:
-        paths = ", ".join(literal(self._pattern(file)) for file in files)
-        options = "union_by_name=true, hive_partitioning=false"
+        arguments = f"[{self._listed(files)}], union_by_name=true, hive_partitioning=false"
         if not has_deleted:
-            return f"read_parquet([{paths}], {options})"
-        rows = f"read_parquet([{paths}], {options}, filename={literal(_FILE)}, file_row_number=true)"
+            return f"read_parquet({arguments})"
+        rows = f"read_parquet({arguments}, filename={literal(_FILE)}, file_row_number=true)"
         return f"{rows} AS r ANTI JOIN {DELETED} AS d ON d.file = r.{_FILE} AND d.position = r.{_POSITION}"
 
-    def _pattern(self, file: AddFile) -> str:
-        return _GLOB.sub(r"[\g<0>]", self._absolute(file.path))
+    @functools.cached_property
+    def _files(self) -> Sequence[AddFile]:
+        return self.snapshot.add_files()
+
+    def _listed(self, files: Sequence[AddFile]) -> str:
+        """Returns the paths as literals; DuckDB takes each path for a pattern, so special characters are quoted."""
+        return ", ".join(literal(_GLOB.sub(r"[\g<0>]", self._absolute(file.path))) for file in files)
 
     def _absolute(self, path: str) -> str:
         return absolute_name(self.log.store.root, path)
