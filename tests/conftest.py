@@ -23,6 +23,7 @@ from dbt.adapters.silt.session import accelerator as accelerators
 from dbt.adapters.silt.session import jars, kept, local_spark
 from dbt.adapters.silt.session.accelerator import Accelerator
 from dbt.adapters.silt.session.jars import SparkStorage
+from dbt.adapters.silt.session.spark import stop_spark
 from tests import kept_sparks
 from tests.cloud import install
 from tests.cloud.servers import ObjectServer, running_azure, running_s3
@@ -242,6 +243,7 @@ def spark(
 
 
 def _embedded(master: str, settings: dict[str, str], folder: Path) -> SparkSession:
+    stop_spark()  # a test of this process may have started the product's, which has other settings
     builder = SparkSession.builder.master(master).appName("dbt-silt tests")
     for key, value in settings.items():
         builder = builder.config(key, value)
