@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gate.rest import ROOT, Journal, Run, base_of_landing, order, report
+from tests.gate.rest import ROOT, Journal, Run, base_of_landing, order, report, unstable
 
 SECONDS = {f"tests/test_{name}.py": 10.0 for name in "abcdefgh"}
 HOUR = 3600
@@ -169,6 +169,44 @@ class TestRun:
         assert run.is_good(0)
         assert [each.rpartition("::")[2] for each in run.journal.stopped] == ["test_second"]
         assert run.journal.left_out.total() == 2
+
+
+class TestFailedTestsAlone:
+    OPTIONS = ("-q", "-p", "tests.gate.plugin", "-p", "no:cacheprovider")
+    TESTS = """
+import pathlib, pytest
+seen = pathlib.Path(__file__).with_name("seen")
+def test_before(): seen.touch()
+def test_that_needs_no_other(): assert not seen.exists() or seen.unlink()
+def test_that_is_wrong(): assert False
+def test_without_a_result(): pytest.skip()
+"""
+
+    @pytest.fixture
+    def failed(self, tmp_path: Path) -> list[str]:
+        (tmp_path / "test_some.py").write_text(self.TESTS)
+        names = ("test_that_needs_no_other", "test_that_is_wrong", "test_that_needs_no_other", "test_gone")
+        return [f"{tmp_path / 'test_some.py'}::{name}" for name in names]
+
+    def test_a_test_that_fails_only_after_others_passes_alone(self, failed: list[str], tmp_path: Path) -> None:
+        together = Run.start((*self.OPTIONS, str(tmp_path)), NEVER, tmp_path / "together", quiet=True)
+        assert not together.is_good(600)
+        assert len(together.journal.failed) == 2
+        (tmp_path / "seen").unlink(missing_ok=True)
+        assert unstable(failed, self.OPTIONS, tmp_path) == failed[:1]
+
+    def test_many_failed_tests_do_not_run_again(self, failed: list[str], tmp_path: Path) -> None:
+        others = [f"{tmp_path}/test_other.py::test_{number}" for number in range(10)]
+        assert unstable([*failed, *others], self.OPTIONS, tmp_path) == []
+        assert not list(tmp_path.glob("alone-*"))
+
+
+def test_the_report_names_an_unstable_test() -> None:
+    journal = Journal(failed=["t/x.py::f", "t/x.py::g"])
+    assert report(journal, Journal(), ["t/x.py::g"]).splitlines()[:2] == [
+        "FAILED t/x.py::f",
+        "UNSTABLE, failed and then passed alone: t/x.py::g",
+    ]
 
 
 def test_the_report_names_a_failed_test_once() -> None:
