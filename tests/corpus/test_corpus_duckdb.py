@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.silt.cli.duckdb_file import file
-from dbt.adapters.silt.cli.duckdb_file.views import TableView
+from dbt.adapters.silt.duckdb_file import file
+from dbt.adapters.silt.duckdb_file.views import TableView
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName

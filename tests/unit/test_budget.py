@@ -13,10 +13,11 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # The lines of Python that each room may have. A room is a top-level folder of the package or of its engine; "." is the
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
-    ".": 1650,
-    "cli": 4975,
+    ".": 1688,
+    "cli": 4430,
     "command_server": 1550,
     "dbt_seams": 1210,
+    "duckdb_file": 548,
     "engine": 900,
     "engine/answers": 1250,
     "engine/arrow": 1650,
@@ -37,7 +38,7 @@ ROOMS = {
     "session": 4357,
     "status_lines": 550,
 }
-TOTAL = 97039
+TOTAL = 97080
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -258,6 +258,23 @@ def test_a_catalog_that_tables_cannot_be_registered_in_is_refused(fields: dict[s
         credentials_of(**fields)
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"duckdb_file": "s3://bucket/tables.duckdb"}, "`duckdb_file` must be the path of a file on this machine"),
+        ({"duckdb_file": " "}, "`duckdb_file` must be the path of a file on this machine, not ' '"),
+        (
+            {"duckdb_file": "a.duckdb", "warehouse": "s3://bucket/prefix"},
+            "`duckdb_file` is for a warehouse in a folder",
+        ),
+        ({"duckdb_file": 1}, "`duckdb_file` must be text"),
+    ],
+)
+def test_a_file_of_duckdb_that_cannot_be_written_is_refused(fields: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        credentials_of(**fields)
+
+
 @pytest.mark.parametrize("off", [None, False, "off", ""])
 def test_spark_runs_alone_by_default(off: object) -> None:
     assert SiltCredentials.from_dict({"accelerator": off}).accelerator is None

@@ -53,7 +53,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse", "engine/datasource"),
-    ("cli/output", "cli/tables", "cli/duckdb_file", "column", "kept_spark", "records", "sqlglot_dialect"),
+    ("cli/output", "cli/tables", "column", "duckdb_file", "kept_spark", "records", "sqlglot_dialect"),
     ("report", "cli/project", "dbt_seams"),
     ("command_server", "status_lines"),
     ("cli/shell",),

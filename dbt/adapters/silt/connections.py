@@ -17,7 +17,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.command_server import idle_time
 from dbt.adapters.silt.dbt_seams import interruption
-from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SiltError
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records import locations
 from dbt.adapters.silt.records.journal import CommitJournal
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from dbt.adapters.silt.credentials import SiltCredentials
     from dbt.adapters.silt.dbt_seams import run_again
+    from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
+    from dbt.adapters.silt.duckdb_file import file as duckdb_file
     from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, LaterStatements
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.session import environment as environments
     from dbt.adapters.silt.session.handle import SiltCursor, SiltHandle
 else:
+    duckdb_file = lazy_module("dbt.adapters.silt.duckdb_file.file")
     stored_code = lazy_module("dbt.adapters.silt.engine.statements.resolve.stored_code")
     run_again = lazy_module("dbt.adapters.silt.dbt_seams.run_again")
     statement_runner = lazy_module("dbt.adapters.silt.runs.statement_runner")
@@ -267,9 +270,30 @@ class SiltConnectionManager(SQLConnectionManager):
         if self._display is not None:
             self._display.stop()
         self.reused_tests.sum_up()
-        self.invocation.finish(self._publication.end)
+        self.invocation.finish(self._end_run)
         self._register_published()
         self._publication.raise_failure()
+
+    def _end_run(self, end: CommandEnd) -> CommandEnd:
+        """Publishes the changes of the run, if it is published, and shows the visible tables in the profile's file."""
+        decided = self._publication.end(end)
+        if not end.interrupted:
+            self._write_duckdb_file()
+        return decided
+
+    def _write_duckdb_file(self) -> None:
+        """Replaces the profile's file of DuckDB, if any; a failure is only a warning."""
+        given = cast("SiltCredentials", self.profile.credentials)
+        if given.duckdb_file is None:
+            return
+        target = (self.invocation.project_root / given.duckdb_file).absolute()
+        try:
+            shown, left_out = duckdb_file.write_tables(target, self.environment.catalog, given.database)
+        except SiltError as error:
+            logger.warning(f"The tables are committed, but `duckdb_file` is not written: {error}")
+            return
+        without = f", left out: {len(left_out)}; `silt catalog duckdb` says why" if left_out else ""
+        logger.info(f"{target} is written (tables: {len(shown)}{without})")
 
     def _register_published(self) -> None:
         """Registers the published tables in the profile's metastore, if any; a failure is only a warning."""

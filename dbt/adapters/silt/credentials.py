@@ -91,6 +91,9 @@ class SiltCredentials(Credentials):
             the run first read them.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
+        duckdb_file: a file of DuckDB, relative to the project, for BI tools: each command that writes replaces it at
+            its end by a file with a view for each visible table, as `silt catalog duckdb` does. It needs DuckDB, and a
+            warehouse in a folder.
     """
 
     database: str = locations.DATABASE
@@ -120,6 +123,7 @@ class SiltCredentials(Credentials):
     publish_attempts: int = 3
     held_inputs: str = "newest"
     catalog: str | None = None
+    duckdb_file: str | None = None
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -143,6 +147,7 @@ class SiltCredentials(Credentials):
             raise ValidationError(f"`reuse` must be `unchanged` or `never`, not {self.reuse!r}")
         check_keep_alive(self)
         check_catalog(self)
+        check_duckdb_file(self)
         modes = [each.value for each in PublishMode]
         if self.publish not in modes:
             raise ValidationError(f"`publish` must be one of {', '.join(modes)}, not {self.publish!r}")
@@ -206,6 +211,7 @@ class SiltCredentials(Credentials):
             "publish_attempts",
             "held_inputs",
             "catalog",
+            "duckdb_file",
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
@@ -419,6 +425,20 @@ def check_keep_alive(credentials: SiltCredentials) -> None:
     given = next((name for name in credentials.spark_conf if name.startswith(_OF_KEPT_SPARK)), None)
     if given is not None:
         raise ValidationError(f"`spark_conf` must not set {given} together with `keep_alive`, which sets it itself")
+
+
+def check_duckdb_file(credentials: SiltCredentials) -> None:
+    """Raises ValidationError if the tables cannot be shown in the profile's `duckdb_file`."""
+    given = credentials.duckdb_file
+    if given is None:
+        return
+    if not given.strip() or is_url(given):
+        raise ValidationError(f"`duckdb_file` must be the path of a file on this machine, not {given!r}")
+    if is_url(credentials.warehouse):
+        raise ValidationError(
+            "`duckdb_file` is for a warehouse in a folder: DuckDB reads a table in an object store with its own "
+            "extension, `delta_scan('s3://...')`"
+        )
 
 
 def check_catalog(credentials: SiltCredentials) -> None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from dbt.adapters.silt.cli.duckdb_file.types import partition_literal, type_of, value_of
 from dbt.adapters.silt.cli.main import main
+from dbt.adapters.silt.duckdb_file.types import partition_literal, type_of, value_of
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from dbt.adapters.silt.cli.duckdb_file.types import literal, partition_literal, quoted, type_of, value_of
+from dbt.adapters.silt.duckdb_file.types import literal, partition_literal, quoted, type_of, value_of
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors

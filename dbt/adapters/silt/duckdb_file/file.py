@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dbt.adapters.silt.cli.duckdb_file import times
-from dbt.adapters.silt.cli.duckdb_file.types import literal, quoted
-from dbt.adapters.silt.cli.duckdb_file.views import DELETED, OWN_SCHEMA, TableView
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, SiltError, StorageError
+from dbt.adapters.silt.duckdb_file import times
+from dbt.adapters.silt.duckdb_file.types import literal, quoted
+from dbt.adapters.silt.duckdb_file.views import DELETED, OWN_SCHEMA, TableView
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError, SiltError, StorageError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -40,6 +44,42 @@ class Shown:
 
     name: RelationName
     version: int
+
+
+def write_tables(file: Path, catalog: Catalog, database: str) -> tuple[list[Shown], list[LeftOut]]:
+    """Writes the file with the tables of a database, all as of the same moment; raises as `write`.
+
+    Returns:
+        The tables that have a view, and the relations that have no view.
+
+    Raises:
+        InvalidSettingError: if DuckDB is not installed.
+    """
+    if importlib.util.find_spec("duckdb") is None:
+        raise InvalidSettingError("DuckDB is not installed", remedy="Run `pip install duckdb`")
+    logs: dict[RelationName, DeltaLog] = {}
+    left_out: list[LeftOut] = []
+    for entry in catalog.all_relations(database):
+        found = _log(catalog, entry)
+        if isinstance(found, str):
+            left_out.append(LeftOut(entry.name, found))
+        else:
+            logs[entry.name] = found
+    cut = consistent_cut(logs.values())
+    shown, unreadable = write(file, [(name, TableView(log, cut[log])) for name, log in logs.items()])
+    return shown, [*left_out, *unreadable]
+
+
+def _log(catalog: Catalog, entry: RelationEntry) -> DeltaLog | str:
+    """Returns the log of a relation, or the reason why the relation has no readable log."""
+    if entry.kind is not RelationKind.TABLE:
+        return "it is a view"
+    try:
+        log = catalog.table(entry.name)
+        log.snapshot()
+    except SiltError as error:
+        return str(error)
+    return log
 
 
 def write(file: Path, views: Sequence[tuple[RelationName, TableView]]) -> tuple[list[Shown], list[LeftOut]]:

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from dbt.adapters.silt.cli.duckdb_file.types import quoted
-from dbt.adapters.silt.cli.duckdb_file.views import TableView
+from dbt.adapters.silt.duckdb_file.types import quoted
+from dbt.adapters.silt.duckdb_file.views import TableView
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructType, primitive_types
 
