@@ -26,7 +26,7 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13350,
     "engine/datasource": 2250,
-    "engine/kernel": 21100,
+    "engine/kernel": 21119,
     "engine/sql": 7750,
     "engine/statements": 7000,
     "kept_spark": 1150,

@@ -28,7 +28,10 @@ FLOORS = (
     ("engine/kernel/file_locks", "engine/kernel/owned_folders", "engine/kernel/printable"),
     ("engine/kernel/process_locks",),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
-    ("engine/kernel/clock", "engine/kernel/near_names", "engine/kernel/progress", "engine/spark_seams"),
+    (
+        *("engine/kernel/clock", "engine/kernel/near_names", "engine/kernel/progress"),
+        *("engine/kernel/write_counts", "engine/spark_seams"),
+    ),
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
     ("engine/kernel/files", "engine/kernel/publication_marks", "engine/sql/grammar", "engine/sql/query"),
     ("engine/kernel/log", "engine/sql/conditions"),

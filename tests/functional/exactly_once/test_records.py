@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from tests.cloud.servers import ObjectServer
@@ -131,7 +132,7 @@ class TestWhatIsKeptOfARun:
         assert sorted(str(each.batch_id) for each in facts(project, "batched")) == days
         entries = [each for each in journal(project) if each.node_id == "model.test.batched"]
         assert sorted(str(each.batch_id) for each in entries) == days
-        assert {(each.run_id, each.rows_inserted, each.skipped) for each in entries} == {("R1", 1, False)}
+        assert {(each.run_id, each.counts.rows_inserted, each.skipped) for each in entries} == {("R1", 1, False)}
         said = (Path(logs_dir) / "dbt.log").read_text()
         for each in entries:
             place = f"Committed {each.table}@v{each.table_version}: 1 inserted in 1 file"
@@ -144,7 +145,7 @@ class TestWhatIsKeptOfARun:
         assert {each.skipped for each in added} == {True}
         nodes = sorted(str(each.node_id).split(".")[-1] for each in added)
         assert nodes == sorted(["batched"] * 3 + ["events", "words", "counted", "merged", "by_python", "kept"])
-        assert {(each.run_id, each.rows_affected, each.attempts) for each in added} == {("R1", None, None)}
+        assert {(each.run_id, each.counts) for each in added} == {("R1", WriteCounts())}
         said = (Path(logs_dir) / "dbt.log").read_text()
         assert f"silt.{project.test_schema}.merged@v0 (run R1, node model.test.merged)" in said
 

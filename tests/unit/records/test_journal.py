@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.records.journal import COMMITS_FILE, CommitJournal, Journal, JournalEntry
 
 TIME = "2026-03-01T12:00:00.000+00:00"
 
 
 def entry(version: int) -> JournalEntry:
-    return JournalEntry(TIME, "silt.main.orders", run_id="R1", table_version=version, rows_inserted=5, attempts=1)
+    counts = WriteCounts(rows_inserted=5, attempts=1)
+    return JournalEntry(TIME, "silt.main.orders", run_id="R1", table_version=version, counts=counts)
 
 
 @pytest.fixture
@@ -31,6 +33,7 @@ def test_a_line_is_one_object_without_unknown_fields(journal: CommitJournal) -> 
         "table": "silt.main.orders",
         "run_id": "R1",
         "table_version": 1,
+        "rows_affected": 5,
         "rows_inserted": 5,
         "attempts": 1,
         "skipped": False,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def build(house: House, target: Path) -> None:
     KeptResults(target).keep("monday-1", "build", [built])
     skip = JournalEntry(moment(4), "silt.main.customers", "tuesday-1", "dev", "tuesday", "model.shop.customers")
     journal = CommitJournal(target)
-    journal.append(JournalEntry(**{**asdict(skip), "table_version": 0, "skipped": True}))
+    journal.append(replace(skip, table_version=0, skipped=True))
 
 
 def rerun(target: Path, node: str) -> None:

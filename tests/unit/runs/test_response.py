@@ -5,16 +5,18 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.commands.target import Outcome
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse, journal_entry
 
 UNIT = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1", checksum="c0ffee")
+MERGED = {"rows_inserted": 4120, "rows_updated": 310, "rows_deleted": 0, "files_added": 3, "attempts": 2}
 
 
 class TestResponse:
     def test_of_a_change_has_its_counts_and_its_table(self) -> None:
-        outcome = Outcome("MERGE", "silt.main.orders", 12, 4120, 310, 0, files_added=3, attempts=2)
+        outcome = Outcome("MERGE", "silt.main.orders", 12, **MERGED)
         response = SiltResponse.of(outcome, UNIT)
         assert str(response) == "v12: 4,120 inserted, 310 updated in 3 files"
         assert response.rows_affected == 4430
@@ -39,16 +41,27 @@ class TestResponse:
             "skipped": False,
         }
 
+    def test_unknown_values_are_members_unless_they_are_omitted(self) -> None:
+        assert SiltResponse.of(None, None).to_dict().keys() == {
+            *("_message", "code", "rows_affected", "query_id", "run_id", "app_id", "txn_version", "table"),
+            *("table_version", "operation", "rows_inserted", "rows_updated", "rows_deleted", "files_added"),
+            *("files_removed", "files_skipped", "attempts", "statement_attempts", "skipped", "reused"),
+            *("changed_since", "reason", "note"),
+        }
+
     @pytest.mark.parametrize(
         ("outcome", "message"),
         [
-            (Outcome("WRITE", "t", 3, 1, files_added=1), "v3: 1 inserted in 1 file"),
+            (Outcome("WRITE", "t", 3, rows_inserted=1, files_added=1), "v3: 1 inserted in 1 file"),
             (Outcome("DELETE", "t", 3, rows_deleted=0), "v3: no row changed"),
-            (Outcome("WRITE", "t", 3, 0, rows_deleted=None, files_removed=2), "v3: 2 files removed"),
-            (Outcome("CREATE TABLE AS SELECT", "t", 0, 0), "v0: 0 rows"),
-            (Outcome("CREATE TABLE AS SELECT", "t", 4, 0, attempts=0), "v4: no row changed"),
-            (Outcome("CREATE OR REPLACE TABLE AS SELECT", "t", 1, 0, rows_before=2002), "v1: 0 rows, 2,002 before"),
-            (Outcome("CREATE OR REPLACE TABLE AS SELECT", "t", 1, 0, files_removed=1), "v1: 0 rows"),
+            (Outcome("WRITE", "t", 3, rows_inserted=0, rows_deleted=None, files_removed=2), "v3: 2 files removed"),
+            (Outcome("CREATE TABLE AS SELECT", "t", 0, rows_inserted=0), "v0: 0 rows"),
+            (Outcome("CREATE TABLE AS SELECT", "t", 4, rows_inserted=0, attempts=0), "v4: no row changed"),
+            (
+                Outcome("CREATE OR REPLACE TABLE AS SELECT", "t", 1, rows_inserted=0, rows_before=2002),
+                "v1: 0 rows, 2,002 before",
+            ),
+            (Outcome("CREATE OR REPLACE TABLE AS SELECT", "t", 1, rows_inserted=0, files_removed=1), "v1: 0 rows"),
             (Outcome("SET TBLPROPERTIES", "t", 4), "v4: set tblproperties"),
             (Outcome("DROP TABLE", "t", None), "drop table"),
         ],
@@ -69,14 +82,15 @@ class TestJournalEntry:
     FACTS = CommitFacts("I1", "dev", "R1", "model.shop.orders", "20260301", UNIT.app_id, "c0ffee")
 
     def test_of_a_commit_has_its_command_and_its_counts(self) -> None:
-        outcome = Outcome("MERGE", "silt.main.orders", 12, 4120, 310, 0, files_added=3, attempts=2)
+        outcome = Outcome("MERGE", "silt.main.orders", 12, **MERGED)
         entry = journal_entry(SiltResponse.of(outcome, UNIT), self.FACTS)
         assert (entry.invocation_id, entry.run_id, entry.node_id) == ("I1", "R1", "model.shop.orders")
         assert (entry.target, entry.batch_id, entry.app_id, entry.txn_version) == ("dev", "20260301", UNIT.app_id, 1)
         assert (entry.table, entry.table_version, entry.operation) == ("silt.main.orders", 12, "MERGE")
-        assert (entry.rows_affected, entry.rows_inserted, entry.attempts, entry.skipped) == (4430, 4120, 2, False)
+        assert entry.counts == WriteCounts(**MERGED, files_removed=0, files_skipped=0, statement_attempts=1)
+        assert not entry.skipped
 
     def test_of_skipped_work_has_no_counts(self) -> None:
         entry = journal_entry(SiltResponse.of(Outcome("SKIP", "silt.main.orders", 12, skipped=True), UNIT), self.FACTS)
         assert (entry.skipped, entry.table_version, entry.run_id) == (True, 12, "R1")
-        assert {entry.rows_affected, entry.files_added, entry.attempts, entry.statement_attempts} == {None}
+        assert entry.counts == WriteCounts()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.silt.cli.output.answers import UNKNOWN, UTC, Answer, Block, Rows, count, iso, utc
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand, table_of, without_version
-from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.printable import short_id
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.run_history import LoggedCommit, newest_commits
 
@@ -24,9 +24,9 @@ else:
     terminal = lazy_module("dbt.adapters.silt.cli.output.terminal")
 
 
-def counts(rows: RowsChanged) -> list[str]:
+def counts(written: WriteCounts) -> list[str]:
     """Returns the cells of rows inserted, updated and deleted."""
-    return [count(rows.inserted), count(rows.updated), count(rows.deleted)]
+    return list(map(count, written.rows))
 
 
 def commit_json(commit: LoggedCommit) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def commit_json(commit: LoggedCommit) -> dict[str, Any]:
         "version": commit.version,
         "committed_at": iso(commit.timestamp_ms),
         "operation": commit.operation,
-        **rows_json(commit.rows),
+        **rows_json(commit.counts),
         "run_id": commit.run_id,
         "invocation_id": facts.get("invocation_id"),
         "target": facts.get("target"),
@@ -48,9 +48,9 @@ def commit_json(commit: LoggedCommit) -> dict[str, Any]:
     }
 
 
-def rows_json(rows: RowsChanged) -> dict[str, int | None]:
+def rows_json(written: WriteCounts) -> dict[str, int | None]:
     """Returns the rows changed as members of a JSON object."""
-    return {"rows_inserted": rows.inserted, "rows_updated": rows.updated, "rows_deleted": rows.deleted}
+    return dict(zip(("rows_inserted", "rows_updated", "rows_deleted"), written.rows, strict=True))
 
 
 _SHOWN_TOGETHER = 1_000
@@ -117,7 +117,7 @@ def _row(commit: LoggedCommit) -> list[str]:
         str(commit.version),
         utc(commit.timestamp_ms),
         commit.operation or UNKNOWN,
-        *counts(commit.rows),
+        *counts(commit.counts),
         UNKNOWN if commit.run_id is None else short_id(commit.run_id),
         (facts and facts.node_id) or UNKNOWN,
         commit.engine or UNKNOWN,

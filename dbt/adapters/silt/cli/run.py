@@ -108,7 +108,7 @@ def answer(
         "last_commit_at": iso(made.last_ms if made.commits else None),
         "invocations": chosen.invocations,
         "targets": chosen.targets,
-        **rows_json(made.rows),
+        **rows_json(made.counts),
         "commands": [_command_json(each) for each in chosen.commands],
         "results": [_result_json(each) for each in kept],
         "commits": [_json(each, undone.get((each.table, each.version))) for each in made.commits],
@@ -127,7 +127,7 @@ def answer(
 
 
 def _facts(chosen: KnownRun, made: Run, records: ProjectRecords, rows: list[list[str]]) -> Facts:
-    changed = zip(counts(made.rows), ("inserted", "updated", "deleted"), strict=True)
+    changed = zip(counts(made.counts), ("inserted", "updated", "deleted"), strict=True)
     skipped = records.skipped(chosen.run_id)
     undone = sum(row[-1] != UNKNOWN for row in rows)
     facts = {
@@ -193,9 +193,9 @@ def _row(commit: LoggedCommit, undone: LoggedCommit | None) -> list[str]:
         (facts and facts.batch_id) or UNKNOWN,
         f"{commit.table}@v{commit.version}",
         commit.operation or UNKNOWN,
-        *counts(commit.rows),
-        count(commit.commit_attempts),
-        count(commit.statement_attempts),
+        *counts(commit.counts),
+        count(commit.counts.attempts),
+        count(commit.counts.statement_attempts),
         UNKNOWN if undone is None else f"rolled back by v{undone.version}",
     ]
 
@@ -204,8 +204,8 @@ def _json(commit: LoggedCommit, undone: LoggedCommit | None) -> dict[str, Any]:
     return {
         "table": commit.table,
         **commit_json(commit),
-        "attempts": commit.commit_attempts,
-        "statement_attempts": commit.statement_attempts,
+        "attempts": commit.counts.attempts,
+        "statement_attempts": commit.counts.statement_attempts,
         "read_versions": {table: list(versions) for table, versions in commit.read_versions.items()},
         "rolled_back_by": undone and undone.version,
     }

@@ -176,7 +176,7 @@ def _row(each: KnownRun, records: ProjectRecords) -> list[str]:
         count(len(made.nodes)),
         count(len(made.tables)),
         count(len(made.commits)),
-        *counts(made.rows),
+        *counts(made.counts),
         count(made.commit_retries + made.statement_reruns),
         count(None if skipped is None else len(skipped)),
     ]
@@ -221,7 +221,7 @@ def _json(each: KnownRun, records: ProjectRecords) -> dict[str, Any]:
         "nodes": made.nodes,
         "tables": made.tables,
         "commits": len(made.commits),
-        **rows_json(made.rows),
+        **rows_json(made.counts),
         "commit_retries": made.commit_retries,
         "statement_reruns": made.statement_reruns,
         "skipped": None if skipped is None else len(skipped),

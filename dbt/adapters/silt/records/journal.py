@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import StorageError
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 
 COMMITS_FILE: Final = "silt_commits.jsonl"
 
@@ -29,10 +30,7 @@ class JournalEntry:
         txn_version: the version of the unit of work.
         table_version: the version of the commit; for a skipped unit of work, of the earlier commit.
         operation: as in `commitInfo`.
-        rows_affected, rows_inserted, rows_updated, rows_deleted: None if unknown, not applicable or skipped.
-        files_added, files_removed, files_skipped: None if skipped.
-        attempts: the number of attempts to commit.
-        statement_attempts: the number of runs of the whole statement.
+        counts: the rows, files and attempts of the commit; unknown if it was skipped.
         skipped: whether nothing was committed, because an earlier commit holds this unit of work or the same rows.
         reason: why a node that may be reused was reused or built.
     """
@@ -48,15 +46,7 @@ class JournalEntry:
     txn_version: int | None = None
     table_version: int | None = None
     operation: str | None = None
-    rows_affected: int | None = None
-    rows_inserted: int | None = None
-    rows_updated: int | None = None
-    rows_deleted: int | None = None
-    files_added: int | None = None
-    files_removed: int | None = None
-    files_skipped: int | None = None
-    attempts: int | None = None
-    statement_attempts: int | None = None
+    counts: WriteCounts = field(default_factory=WriteCounts)
     skipped: bool = False
     reason: str | None = None
 
@@ -69,10 +59,13 @@ class JournalEntry:
             return None
         if not isinstance(body, dict) or not all(isinstance(body.get(name), str) for name in ("time", "table")):
             return None
-        return cls(**{name: value for name, value in body.items() if name in _FIELDS})
+        counts = WriteCounts(**{name: body[name] for name in _COUNTS & body.keys()})
+        return cls(**{name: body[name] for name in _FIELDS & body.keys()}, counts=counts)
 
     def to_json(self) -> str:
-        return json.dumps({name: value for name, value in asdict(self).items() if value is not None})
+        body = asdict(self)
+        body |= body.pop("counts") | {"rows_affected": self.counts.rows_affected}
+        return json.dumps({name: value for name, value in body.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -142,4 +135,5 @@ def _is_torn(file: int) -> bool:
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
 
-_FIELDS: Final[frozenset[str]] = frozenset(field.name for field in fields(JournalEntry))
+_COUNTS: Final = frozenset(each.name for each in fields(WriteCounts))
+_FIELDS: Final = frozenset(each.name for each in fields(JournalEntry)) - {"counts"}

@@ -17,10 +17,11 @@ from typing import Final
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
+from dbt.adapters.silt.engine.kernel.log.commit_file import counts_of
 from dbt.adapters.silt.engine.kernel.log.history import CommitHead, newest_heads, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.transaction import lineage
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 
 _READERS: Final = 8
@@ -37,13 +38,11 @@ class LoggedCommit:
         version: version of the commit.
         timestamp_ms: time of the commit, in milliseconds since 1970-01-01 UTC.
         operation: as in `commitInfo`, if recorded.
-        rows: the number of changed rows.
+        counts: its rows and attempts, if recorded.
         facts: facts of the dbt command that wrote it; None for another writer.
         user_metadata: the writer's note on it.
         engine: the name and version by which the writing program identifies itself.
         back_to: the version that the commit restored, if it is a RESTORE.
-        commit_attempts: the number of attempts to commit, if recorded.
-        statement_attempts: the number of runs of the whole statement, if recorded.
         read_versions: the versions that the statement read, by table name.
     """
 
@@ -51,13 +50,11 @@ class LoggedCommit:
     version: int
     timestamp_ms: int
     operation: str | None
-    rows: RowsChanged
+    counts: WriteCounts
     facts: CommitFacts | None
     user_metadata: str | None = None
     engine: str | None = None
     back_to: int | None = None
-    commit_attempts: int | None = None
-    statement_attempts: int | None = None
     read_versions: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
@@ -111,18 +108,19 @@ class Run:
         return self.commits[-1].timestamp_ms
 
     @property
-    def rows(self) -> RowsChanged:
-        return RowsChanged.total(commit.rows for commit in self.commits)
+    def counts(self) -> WriteCounts:
+        """The rows of all its commits."""
+        return WriteCounts.total_rows(commit.counts for commit in self.commits)
 
     @property
     def commit_retries(self) -> int:
         """The number of repeated attempts to commit, because other writers' commits came first."""
-        return _again(commit.commit_attempts for commit in self.commits)
+        return _again(commit.counts.attempts for commit in self.commits)
 
     @property
     def statement_reruns(self) -> int:
         """The number of repeated statements, because another writer had changed their inputs."""
-        return _again(commit.statement_attempts for commit in self.commits)
+        return _again(commit.counts.statement_attempts for commit in self.commits)
 
     @property
     def tables(self) -> list[str]:
@@ -197,13 +195,11 @@ def _commit(log: DeltaLog, head: CommitHead) -> LoggedCommit:
         head.version,
         head.timestamp_ms,
         head.info.operation,
-        RowsChanged.of(head.info),
+        counts_of(head.info),
         CommitFacts.of_info(head.info),
         head.info.user_metadata,
         head.info.engine_info,
         lineage.restored_version(log, head.version, head.info),
-        head.info.commit_attempts,
-        head.info.statement_attempts,
         head.info.read_versions or {},
     )
 

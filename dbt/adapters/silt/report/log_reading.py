@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.files import stats_json
-from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged, read_commits, read_info
+from dbt.adapters.silt.engine.kernel.log.commit_file import counts_of, read_commits, read_info
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps, raised
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.log_segment import list_log
@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import FileStatus
 from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, Metadata, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.active_files import file_key
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 
 MOST_VERSIONS: Final = 1_000
 """The number of versions of a table that are read, newest first."""
@@ -102,7 +103,7 @@ class _Files:
     live: dict[str, tuple[int | None, int]] = field(default_factory=dict)
     removed: dict[str, Removed] = field(default_factory=dict)
 
-    def apply(self, actions: Iterable[Action], rows: RowsChanged, time_ms: int) -> FileChange:
+    def apply(self, actions: Iterable[Action], counts: WriteCounts, time_ms: int) -> FileChange:
         """Applies a commit."""
         adds = [action for action in actions if isinstance(action, AddFile)]
         removes = [action for action in actions if isinstance(action, RemoveFile)]
@@ -115,7 +116,7 @@ class _Files:
                 replaced.append(self.live[key])
             self.live[key] = _rows(action), action.size
             come.append(self.live[key])
-        return _change(come, [*gone, *replaced], rows)
+        return _change(come, [*gone, *replaced], counts)
 
     def _remove(self, action: RemoveFile, time_ms: int) -> tuple[int | None, int]:
         key = file_key(action.path, action.deletion_vector)
@@ -140,7 +141,7 @@ def history(log: DeltaLog, newest: int) -> History:
         time_ms = info.in_commit_timestamp or raised(info, times[version], earlier)
         metadata = next((action for action in actions if isinstance(action, Metadata)), None)
         is_whole = chosen[version].size <= _LARGE
-        change = files.apply(actions, RowsChanged.of(info), time_ms) if is_whole else None
+        change = files.apply(actions, counts_of(info), time_ms) if is_whole else None
         found.append(Version(version, time_ms, info, metadata, change))
     return History(tuple(found), tuple(files.removed.values()), len(there) - len(chosen))
 
@@ -164,18 +165,18 @@ def _consecutive(files: Mapping[int, FileStatus]) -> Iterator[tuple[int, list[Fi
         yield versions[0], [files[version] for version in versions]
 
 
-def _change(come: list[tuple[int | None, int]], lost: list[tuple[int | None, int]], rows: RowsChanged) -> FileChange:
-    counts = [count for count, _ in come], [count for count, _ in lost]
+def _change(come: list[tuple[int | None, int]], lost: list[tuple[int | None, int]], counts: WriteCounts) -> FileChange:
+    rows = [count for count, _ in come], [count for count, _ in lost]
     sums = [sum(size for _, size in each) for each in (come, lost)]
-    return FileChange(len(come), len(lost), sums[0], sums[1], _difference(*counts, rows))
+    return FileChange(len(come), len(lost), sums[0], sums[1], _difference(*rows, counts))
 
 
-def _difference(come: list[int | None], lost: list[int | None], rows: RowsChanged) -> int | None:
+def _difference(come: list[int | None], lost: list[int | None], counts: WriteCounts) -> int | None:
     """Returns the rows gained, by the files' statistics if known, else by the metrics of the commit."""
     if None not in come and None not in lost:
         return sum(each or 0 for each in come) - sum(each or 0 for each in lost)
-    known = [rows.inserted, rows.updated, rows.deleted]
-    return None if known == [None] * 3 else (rows.inserted or 0) - (rows.deleted or 0)
+    known = counts.rows_affected is not None
+    return (counts.rows_inserted or 0) - (counts.rows_deleted or 0) if known else None
 
 
 def _rows(add: AddFile) -> int | None:

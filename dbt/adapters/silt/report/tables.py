@@ -24,7 +24,7 @@ from typing import Any, Final
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError
-from dbt.adapters.silt.engine.kernel.log.commit_file import RowsChanged
+from dbt.adapters.silt.engine.kernel.log.commit_file import counts_of
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
@@ -227,21 +227,21 @@ def _commits(content: TableContent, texts: Texts) -> Iterator[list[Any]]:
 
 
 def _commit(version: Version, texts: Texts, more: Sequence[Any]) -> list[Any]:
-    info, facts, rows = version.info, CommitFacts.of_info(version.info) or CommitFacts(), RowsChanged.of(version.info)
+    info, facts, counts = version.info, CommitFacts.of_info(version.info) or CommitFacts(), counts_of(version.info)
     change = version.change
     files = () if change is None else (change.added, change.removed, change.bytes_added, change.bytes_removed)
     return row(
         version.version,
         version.timestamp_ms,
         texts.number(info.operation),
-        *(rows.inserted, rows.updated, rows.deleted),
+        *counts.rows,
         *(files or [None] * 4),
         *more[:3],
         texts.number(facts.run_id or facts.invocation_id),
         texts.number(facts.node_id),
         texts.number(info.engine_info),
         *more[3:],
-        *(_again(info.commit_attempts), _again(info.statement_attempts)),
+        *(_again(counts.attempts), _again(counts.statement_attempts)),
         texts.number(facts.batch_id),
         texts.number(info.user_metadata),
         texts.number(facts.rolled_back_run_id),

@@ -37,7 +37,7 @@ class Recorder:
         Args:
             committed: the commits of the thread's node so far; the response is added.
         """
-        if not response.skipped and (response.table_version is None or not response.attempts):
+        if not response.skipped and (response.table_version is None or not response.counts.attempts):
             return
         if facts.app_id is not None:
             committed.note(facts.node_id, response)

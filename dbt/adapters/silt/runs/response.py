@@ -6,13 +6,14 @@ in the journal's line, the line in dbt's log, and the commit's own commitInfo (s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from dbt.adapters.silt.engine.kernel.printable import short_id
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.records.journal import JournalEntry
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.records.commit_facts import CommitFacts
     from dbt.adapters.silt.records.units import Unit
 
-_COUNTS: Final = (
-    "rows_affected",
-    "rows_inserted",
-    "rows_updated",
-    "rows_deleted",
-    "files_added",
-    "files_removed",
-    "files_skipped",
-    "attempts",
-    "statement_attempts",
-)
 _MAKES_TABLE: Final = ("CREATE", "REPLACE")
 _REUSE: Final = "REUSE"
 
@@ -44,7 +34,7 @@ class SiltResponse(AdapterResponse):
     Attributes:
         run_id, app_id, txn_version: the statement's unit of work, if any.
         table, table_version, operation: the commit's table, version and operation.
-        attempts, statement_attempts: the numbers of attempts of the commit, and of the whole statement.
+        counts: the rows, files and attempts, each a member of its own in `run_results.json`.
         skipped: whether an earlier commit had done this unit of work; `table_version` is then that commit's.
         reused: whether the node was not built because its table already holds what the build would write;
             `table_version` and `run_id` then name the commit that built it.
@@ -60,19 +50,18 @@ class SiltResponse(AdapterResponse):
     table: str | None = None
     table_version: int | None = None
     operation: str | None = None
-    rows_inserted: int | None = None
-    rows_updated: int | None = None
-    rows_deleted: int | None = None
-    files_added: int | None = None
-    files_removed: int | None = None
-    files_skipped: int | None = None
-    attempts: int | None = None
-    statement_attempts: int | None = None
+    counts: WriteCounts = field(default_factory=WriteCounts)
     skipped: bool | None = None
     reused: bool | None = None
     changed_since: str | None = None
     reason: str | None = None
     note: str | None = None
+
+    def __post_serialize__(self, data: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Makes each count a member of its own; omits unknown counts if dbt omits unknown values."""
+        omits_unknown = None not in data.values()
+        counts = data.pop("counts").items()
+        return data | {name: count for name, count in counts if count is not None or not omits_unknown}
 
     @classmethod
     def of_reuse(cls, decision: Reused, note: str = "") -> SiltResponse:
@@ -118,27 +107,18 @@ class SiltResponse(AdapterResponse):
         """Creates the response of a statement; `outcome` is None if it changes no table."""
         if outcome is None:
             return cls("OK", code="OK")
-        changes = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
-        known = [rows for rows in changes if rows is not None]
         return cls(
             _message=_skip_message(outcome, unit) if outcome.skipped else _message(outcome),
             reason=outcome.rebuilt,
             code=outcome.operation,
-            rows_affected=sum(known) if known else None,
+            rows_affected=outcome.rows_affected,
             run_id=unit.run_id if unit else None,
             app_id=unit.app_id if unit else None,
             txn_version=unit.version if unit else None,
             table=outcome.table,
             table_version=outcome.version,
             operation=outcome.operation,
-            rows_inserted=outcome.rows_inserted,
-            rows_updated=outcome.rows_updated,
-            rows_deleted=outcome.rows_deleted,
-            files_added=outcome.files_added,
-            files_removed=outcome.files_removed,
-            files_skipped=outcome.files_skipped,
-            attempts=outcome.attempts,
-            statement_attempts=outcome.statement_attempts,
+            counts=outcome.counts,
             skipped=outcome.skipped,
         )
 
@@ -146,15 +126,17 @@ class SiltResponse(AdapterResponse):
 def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
     """Returns the line of a commit, or of a skipped unit of work, which has no counts because it did nothing."""
     assert response.table is not None
-    done = ("txn_version", "table_version", "operation", *(() if response.skipped else _COUNTS))
     who = ("invocation_id", "target", "run_id", "node_id", "batch_id", "app_id")
     return JournalEntry(
         time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         table=response.table,
         skipped=bool(response.skipped),
         reason=response.reason,
+        txn_version=response.txn_version,
+        table_version=response.table_version,
+        operation=response.operation,
+        counts=WriteCounts() if response.skipped else response.counts,
         **{name: getattr(facts, name) for name in who},
-        **{name: getattr(response, name) for name in done},
     )
 
 
@@ -170,12 +152,10 @@ def _changed_rows(outcome: Outcome) -> str:
     """Returns the changed rows; for a table created without rows, the number of rows that it had before."""
     if outcome.unchanged:
         return "the same rows as before"
-    counts = (outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted)
-    if all(count is None for count in counts):
+    if outcome.rows_affected is None:
         return outcome.operation.lower()
-    rows = [
-        f"{count:,} {verb}" for count, verb in zip(counts, ("inserted", "updated", "deleted"), strict=True) if count
-    ]
+    verbs = ("inserted", "updated", "deleted")
+    rows = [f"{count:,} {verb}" for count, verb in zip(outcome.rows, verbs, strict=True) if count]
     if rows:
         return ", ".join(rows)
     if outcome.operation.startswith(_MAKES_TABLE) and outcome.attempts:

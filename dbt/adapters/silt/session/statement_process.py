@@ -281,9 +281,11 @@ def _text(response: SiltResponse) -> str:
 
 def _document(response: SiltResponse) -> dict[str, Any]:
     """Returns the effect of a statement, as JSON; only `ok` if it changes no table."""
+    if response.operation is None:
+        return {"ok": True}
     names = ("operation", "table", "table_version", "rows_inserted", "rows_updated", "rows_deleted", "files_added")
-    known = {name: getattr(response, name) for name in (*names, "files_removed")}
-    return {"ok": True} if response.operation is None else known
+    document = response.to_dict()
+    return {name: document[name] for name in (*names, "files_removed")}
 
 
 if __name__ == "__main__":

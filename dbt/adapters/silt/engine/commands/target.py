@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.log.builds import Build
@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.engine.sql.ast import CreateMode
 
 _ROW_TRACKING = "delta.rowTracking"
@@ -110,19 +111,14 @@ class WriteSettings:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The result of a statement that makes changes.
+class Outcome(WriteCounts):
+    """The result of a statement that makes changes, with its counts.
 
     Args:
         operation: the operation's name, as in `commitInfo`.
         table: the table's name.
         version: the version that holds the result; None if nothing was committed and no table exists.
-        rows_inserted, rows_updated, rows_deleted: None if unknown or meaningless.
         rows_before: the row count of a table that an empty table has replaced; None if the log does not record it.
-        files_added, files_removed: the numbers of files that the commit added and removed.
-        files_skipped: files of the table that the statement did not need to open.
-        attempts: commit attempts; 0 if there was nothing to commit.
-        statement_attempts: runs of the whole statement.
         skipped: whether the unit of work had been committed before and was not run again.
         recorded: if skipped, the version of its application id that the table holds.
         unchanged: whether a replaced table had the same rows, so that the commit changes none.
@@ -139,9 +135,7 @@ class Outcome:
     operation: str
     table: str
     version: int | None
-    rows_inserted: int | None = None
-    rows_updated: int | None = None
-    rows_deleted: int | None = None
+    _: KW_ONLY
     rows_before: int | None = None
     files_added: int = 0
     files_removed: int = 0

@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.active_files import KEY_SEPARATOR, file_key
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name, commit_path
+from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 
 _FEW: Final = 3
 _READERS: Final = 16
@@ -284,33 +285,16 @@ def _kept(line: bytearray) -> Iterator[bytes]:
         yield bytes(line)
 
 
-@dataclass(frozen=True)
-class RowsChanged:
-    """Numbers of rows that commits inserted, updated and deleted; None if unknown or meaningless."""
-
-    inserted: int | None = None
-    updated: int | None = None
-    deleted: int | None = None
-
-    @classmethod
-    def of(cls, info: CommitInfo) -> RowsChanged:
-        """Returns the counts of a commit."""
-        metrics: Mapping[str, object] = info.operation_metrics or {}
-        return cls(
-            inserted=_first(metrics, "numTargetRowsInserted") if info.operation in _REWRITING else _new(metrics),
-            updated=_first(metrics, "numTargetRowsUpdated", "numUpdatedRows"),
-            deleted=_first(metrics, "numTargetRowsDeleted", "numDeletedRows"),
-        )
-
-    @classmethod
-    def total(cls, parts: Iterable[RowsChanged]) -> RowsChanged:
-        """Returns the sum; a count that no part has is None."""
-        known = list(parts)
-        return cls(
-            _sum(each.inserted for each in known),
-            _sum(each.updated for each in known),
-            _sum(each.deleted for each in known),
-        )
+def counts_of(info: CommitInfo) -> WriteCounts:
+    """Returns the rows and attempts of a commit, as far as it records them."""
+    metrics: Mapping[str, object] = info.operation_metrics or {}
+    return WriteCounts(
+        rows_inserted=_first(metrics, "numTargetRowsInserted") if info.operation in _REWRITING else _new(metrics),
+        rows_updated=_first(metrics, "numTargetRowsUpdated", "numUpdatedRows"),
+        rows_deleted=_first(metrics, "numTargetRowsDeleted", "numDeletedRows"),
+        attempts=info.commit_attempts,
+        statement_attempts=info.statement_attempts,
+    )
 
 
 def _new(metrics: Mapping[str, object]) -> int | None:
@@ -326,8 +310,3 @@ def _first(metrics: Mapping[str, object], *names: str) -> int | None:
         if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
             return int(text)
     return None
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None

@@ -82,9 +82,7 @@ def _changes(outcome: Outcome | None) -> str:
     """Returns a query for the row that summarises a change, or for no row if there was no change."""
     if outcome is None:
         return f"{_changes(Outcome('', '', None))} limit 0"
-    inserted, updated, deleted = outcome.rows_inserted, outcome.rows_updated, outcome.rows_deleted
-    known = [count for count in (inserted, updated, deleted) if count is not None]
-    values = (outcome.version, sum(known) if known else None, inserted, updated, deleted)
+    values = (outcome.version, outcome.rows_affected, *outcome.rows)
     counts = (
         f"cast({'null' if value is None else value} as bigint) as {name}"
         for name, value in zip(_COUNTS, values, strict=True)
