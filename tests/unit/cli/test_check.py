@@ -309,7 +309,7 @@ def test_an_intact_table_is_never_reported(
     for kind, number in steps:
         snapshot = log.snapshot()
         if kind == "append":
-            house.append(log, rows(number, number + 1), (f"app {number}", snapshot.version))
+            house.append(log, rows(number, number + 2), (f"app {number}", snapshot.version))
         elif kind == "restore":
             house.restore(log, number % (snapshot.version + 1))
         elif snapshot.files["deletion_vector"].slice(0, 1).null_count:
