@@ -18,7 +18,8 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1210,
     "duckdb_file": 548,
-    "engine": 900,
+    "endpoint": 722,
+    "engine": 910,
     "engine/answers": 1250,
     "engine/arrow": 1650,
     "engine/builds": 1050,
@@ -26,19 +27,19 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13350,
     "engine/datasource": 2250,
-    "engine/kernel": 21119,
+    "engine/kernel": 21135,
     "engine/sql": 7750,
-    "engine/statements": 7000,
+    "engine/statements": 7096,
     "kept_spark": 1150,
     "materializations": 6550,
     "methods": 2250,
     "records": 2150,
     "report": 1800,
     "runs": 4600,
-    "session": 4357,
+    "session": 4359,
     "status_lines": 550,
 }
-TOTAL = 97080
+TOTAL = 97958
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -64,7 +64,7 @@ FLOORS = (
     ("runs",),
     ("credentials", "materializations/incremental", "materializations/external"),
     ("materializations", "relation", "session"),
-    ("connections", "materializations/python_models", "materializations/unit_tests"),
+    ("connections", "endpoint/core", "materializations/python_models", "materializations/unit_tests"),
     ("methods",),
     ("impl",),
 )

@@ -67,6 +67,7 @@ from dbt.adapters.silt.engine.statements import failures
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry, RetryQueue
 from dbt.adapters.silt.engine.statements.execute import dataframe_write
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written, affected_tables, names_in_use
+from dbt.adapters.silt.engine.statements.resolve import client_statements
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory, Resolved
@@ -146,7 +147,8 @@ class _Session:
         snapshot_views: the session views over pinned snapshots.
         read_history: the reads of earlier statements that belong to the same unit of work, if any.
         changes: the statements that have changed the session.
-        owner: the program that has stored the statements, for `for_stored`.
+        owner: the program that has stored the statements, for `for_stored`; or the client that sends them.
+        is_client: whether a client sends the statements, for `for_client`.
     """
 
     namespace: Namespace
@@ -155,6 +157,7 @@ class _Session:
     read_history: ReadHistory | None = None
     changes: list[Statement] = field(default_factory=list)
     owner: str | None = None
+    is_client: bool = False
 
 
 class Warehouse:
@@ -272,6 +275,23 @@ class Warehouse:
             owner: the program that has stored them, for messages.
         """
         return self._with(replace(self._session, owner=owner))
+
+    def for_client(self, client: str) -> Warehouse:
+        """Returns the same warehouse for the statements of a client that is not the user of this process.
+
+        They may be of any kind and change any table of the warehouse, but have the permissions of a stored view: they
+        run no code and name no files, unless the settings allow it; otherwise StoredCodeError or ExternalPathError is
+        raised.
+
+        Args:
+            client: the words for it in messages, such as "the statement of a client".
+        """
+        return self._with(replace(self._session, owner=client, is_client=True))
+
+    @property
+    def current(self) -> tuple[str, str]:
+        """The current database and schema of the session."""
+        return self._session.namespace.database, self._session.namespace.schema
 
     @property
     def catalog(self) -> Catalog:
@@ -508,7 +528,8 @@ class Warehouse:
         """
         parsed = self.parsed(statement) if isinstance(statement, str) else statement
         if self._session.owner is not None:
-            self._allowed.check_statement(parsed, self._statement_namespace(), self._session.owner)
+            check = client_statements.check if self._session.is_client else Allowed.check_statement
+            check(self._allowed, parsed, self._statement_namespace(), self._session.owner)
         settings = self._write_settings(parsed, txn, user_metadata)
         commit = replace(
             settings.commit,
@@ -612,7 +633,8 @@ class Warehouse:
         """Returns the state of another session, with the same current database and schema, and the same owner."""
         here = self._session.namespace
         namespace = Namespace(spark, transaction.catalog, here.database, here.schema)
-        return replace(_session(self._shared, namespace, transaction, read_history), owner=self._session.owner)
+        made = _session(self._shared, namespace, transaction, read_history)
+        return replace(made, owner=self._session.owner, is_client=self._session.is_client)
 
     def _read(self, text: str) -> str:
         """Normalizes the quotes of SQL; other values than strings are returned unchanged and rejected later."""

@@ -5,10 +5,12 @@
     silt/<project>/<node>/<run id>/<target>:<relation>[/<batch>]/<role>/<hash of the statement>/<occurrence>
     silt/<project>/<package>/<run id>/<target>/<on-run-start|on-run-end>/<hash of the statement>/<occurrence>
     silt/<project>/<macro>/<run id>/<target>/run_operation/<hash of the statement>/<occurrence>
+    silt/<project>/<node>/<run id>/<target>/client/<hash of the statement>/<occurrence>
 
 If a write has several statements, as with a project's own strategy, all but the last are parts with a number. The role
 is `pre_hook` or `post_hook`; `python_model` for other tables that the code of a python model writes; `statement` for
-statements that a model's SQL runs during compilation, and for other statements of a project's own materialization.
+statements that a model's SQL runs during compilation, and for other statements of a project's own materialization;
+`client` for the statements of a client of `silt endpoint`, whose node is `endpoint` if its comments name no node.
 
 The name is the `appId` of the `txn` action that the write commits together with its data; its version is 1, or 2 under
 `--full-refresh`, plus 2 for each time that it is repeated under the same run id. A clone is not a build: the node
@@ -40,6 +42,8 @@ _MAIN = "main"
 _CLONE = "clone"
 _STATEMENT = "statement"
 _RUN_OPERATION = "run_operation"
+_CLIENT = "client"
+_ENDPOINT = "endpoint"
 _BATCH_PARTS, _BATCH_STATEMENT_PARTS = 6, 9
 _LEAST_PARTS, _NODE_PARTS, _STATEMENT_PARTS = 5, 4, 8
 _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-start|on-run-end)-\d+")
@@ -206,6 +210,16 @@ def node_scope(context: RunContext, model: Mapping[str, Any], relation: str, ful
 def run_operation_scope(context: RunContext, macro: str) -> StatementScope:
     """Returns the scope of the statements of `dbt run-operation` for a macro."""
     prefix = _path(context.project, macro, context.run_id, context.target, _RUN_OPERATION)
+    return StatementScope(context.run_id, prefix, FIRST)
+
+
+def client_scope(context: RunContext, node: str | None) -> StatementScope:
+    """Returns the scope of the statements that a client of the endpoint sends.
+
+    Args:
+        node: dbt's unique id of the node that sends them, if a comment names it.
+    """
+    prefix = _path(context.project, node or _ENDPOINT, context.run_id, context.target, _CLIENT)
     return StatementScope(context.run_id, prefix, FIRST)
 
 

@@ -197,6 +197,11 @@ class Environment:
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
 
+    def release(self, warehouse: Warehouse) -> None:
+        """Releases the session of a warehouse that is not used again."""
+        if self._pool is not None:
+            self._pool.release(warehouse.spark)
+
     def warm_up(self, failure: SiltError | None = None) -> None:
         """Starts Spark if it is not running; to be called on its own thread. The next connection raises a failure.
 

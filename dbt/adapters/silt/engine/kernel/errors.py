@@ -16,6 +16,7 @@
         CommitStateUnknownError
         RunInProgressError
         ExecutorLostError
+        StatementCancelledError
       InvalidStatementError            correct the statement, the model or its configuration
         StatementSyntaxError
         UnsupportedStatementError
@@ -37,6 +38,7 @@
         RollbackRefusedError
         RuleNotAllowedError
         StoredCodeError
+        ResultTooLargeError
       DataRejectedError                correct the data
         NotNullViolationError
         CheckViolationError
@@ -248,6 +250,13 @@ class ExecutorLostError(RunAgainError):
     )
 
 
+class StatementCancelledError(RunAgainError):
+    """A client of `silt endpoint` has cancelled its statement; nothing of it was applied."""
+
+    code = "SILT_STATEMENT_CANCELLED"
+    remedy = "Send it again if it is still needed"
+
+
 class InvalidStatementError(SiltError):
     """The statement, the model or its configuration must be corrected."""
 
@@ -406,6 +415,13 @@ class StoredCodeError(InvalidStatementError):
         "`stored_code: true` in the profile (`WarehouseSettings(stored_code=True)` in a program); "
         "otherwise drop it, or define it without such code"
     )
+
+
+class ResultTooLargeError(InvalidStatementError):
+    """A query has more rows than `silt endpoint` returns."""
+
+    code = "SILT_RESULT_TOO_LARGE"
+    remedy = "Add a condition, an aggregate or a limit to the query, or start the endpoint with a larger `--max-rows`"
 
 
 class DataRejectedError(SiltError):

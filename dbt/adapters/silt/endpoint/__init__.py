@@ -1,0 +1,1 @@
+"""Serves a warehouse to other programs: BI tools, notebooks and clients of other languages."""
