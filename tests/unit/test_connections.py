@@ -26,7 +26,7 @@ class AtOnce:
 def test_an_error_of_spark_is_shown_without_the_plan_of_the_query(spark: SparkSession) -> None:
     manager = object.__new__(SiltConnectionManager)
     manager.node = CurrentNode(CommittedBatches())
-    manager._publication = AtOnce()  # type: ignore[assignment]
+    manager.publication = AtOnce()  # type: ignore[assignment]
     query = "select 1 as a, 2 as b union all select 3"
     with pytest.raises(DbtDatabaseError) as caught, manager.exception_handler(query):
         spark.sql(query)

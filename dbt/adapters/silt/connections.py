@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams import run_again
     from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
     from dbt.adapters.silt.duckdb_file import file as duckdb_file
-    from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement, LaterStatements
+    from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
     from dbt.adapters.silt.engine.statements.resolve import stored_code
@@ -73,9 +73,9 @@ class SiltConnectionManager(SQLConnectionManager):
         idle_time.send(cast("SiltCredentials", profile.credentials).keep_alive_time)
         self._recorder = Recorder(CommitJournal(self.invocation.target_path))
         self.node = CurrentNode(self._recorder.batches)
-        self._publication = self._find_publication()
+        self.publication = self._find_publication()
         self._lock = threading.Lock()
-        if self.is_published:
+        if self.publication.is_on:
             run_again.ask_adapters()
         self._runner: statement_runner.StatementRunner | None = None
         self._registration: registration.Registration | None = None
@@ -102,34 +102,23 @@ class SiltConnectionManager(SQLConnectionManager):
             mode = publish_mode(self.invocation.variables, given.publish)
         except InvalidSettingError as error:
             raise DbtRuntimeError(str(error)) from error
-        return RunPublication(
-            self.invocation,
-            mode,
-            PublicationSettings(given.publish_attempts, given.held_inputs == "newest"),
-            (given.database, given.schema),
-            lambda: self.environment.catalog,
-            self._run_later,
-        )
+        names = (given.database, given.schema)
+        settings = PublicationSettings(mode, *names, given.publish_attempts, given.held_inputs == "newest")
+        return RunPublication(self.invocation, settings, lambda: self.environment.catalog, self._run_later)
 
     @property
     def again(self) -> run_again.Again | None:
         """Returns which nodes of a command that is published run again before it ends; None for other commands."""
-        return self._run_again if self.is_published else None
-
-    @property
-    def is_published(self) -> bool:
-        """Whether the changes of this command become visible at its end, all at one moment."""
-        return self._publication.is_on
+        return self._run_again if self.publication.is_on else None
 
     def first(self, ran: run_again.RanNodes) -> frozenset[str]:
         """Returns the nodes that this command has to run whole, selected or not."""
         with self.exception_handler("start the run"):
-            self.invocation.on_connection(self.is_published)
-            return self._publication.first(replace(ran, files=self.listed_files))
+            return self.publication.first(replace(ran, files=self.listed_files))
 
     def _run_again(self, ran: run_again.RanNodes) -> frozenset[str]:
         """Returns the nodes that this command runs again, as if it had been typed again."""
-        chosen = self._publication.again(replace(ran, files=self.listed_files))
+        chosen = self.publication.again(replace(ran, files=self.listed_files))
         if chosen:
             with self._lock:
                 self._runner = None  # it counts the statements of a command
@@ -186,8 +175,7 @@ class SiltConnectionManager(SQLConnectionManager):
     def set_connection_name(self, name: str | None = None) -> Connection:
         # dbt asks for a connection, on its main thread, before the first node: from then on this command is a run.
         with self.exception_handler("start the run"):
-            self.invocation.on_connection(self.is_published)
-            self._publication.begin()
+            self.publication.begin()
         self.log_new_folder(self.profile.credentials.database)
         return super().set_connection_name(name)
 
@@ -207,12 +195,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     @property
     def catalog(self) -> Catalog:
-        return self._publication.catalog
-
-    @property
-    def later(self) -> LaterStatements | None:
-        """The statements that run after the publication of this command; None if it is not published at its end."""
-        return self._publication.later
+        return self.publication.catalog
 
     def _run_later(self, statement: LaterStatement) -> None:
         """Runs a statement of this run in a session outside of its branch."""
@@ -237,7 +220,7 @@ class SiltConnectionManager(SQLConnectionManager):
                 self.declared_files(),
                 self.invocation.may_need_no_spark,
                 self.invocation.on_session,
-                self._publication.branch,
+                self.publication.branch,
                 lambda: self._check_wanted(connection),
             )
         connection.state = ConnectionState.OPEN
@@ -272,11 +255,11 @@ class SiltConnectionManager(SQLConnectionManager):
         self.reused_tests.sum_up()
         self.invocation.finish(self._end_run)
         self._register_published()
-        self._publication.raise_failure()
+        self.publication.raise_failure()
 
     def _end_run(self, end: CommandEnd) -> CommandEnd:
         """Publishes the changes of the run, if it is published, and shows the visible tables in the profile's file."""
-        decided = self._publication.end(end)
+        decided = self.publication.end(end)
         if not end.interrupted:
             self._write_duckdb_file()
         return decided
@@ -297,7 +280,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def _register_published(self) -> None:
         """Registers the published tables in the profile's metastore, if any; a failure is only a warning."""
-        names = sorted(self._publication.published)
+        names = sorted(self.publication.published)
         if names and self.registration is not None:
             for warning in self.registration.settle_committed(names):
                 logger.warning(warning)
@@ -365,7 +348,7 @@ class SiltConnectionManager(SQLConnectionManager):
         except DbtRuntimeError:
             raise
         except Exception as error:
-            explained = self._publication.explained(self.node.explained(error))
+            explained = self.publication.explained(self.node.explained(error))
             known = errors.as_dbt_error(explained, lambda: self.handle.warehouse.catalog)
             if known is not None:
                 raise known from error

@@ -45,7 +45,7 @@ class LaterStatementMethods(metaclass=AdapterMeta):
 
     def begin_later(self, model: Mapping[str, Any]) -> None:
         """Drops the statements that an earlier command of the run has left for the node, which states them again."""
-        later = self.connections.later
+        later = self.connections.publication.later
         if later is not None:
             with self.connections.exception_handler("read the statements that run after the publication"):
                 later.begin(model["unique_id"])
@@ -57,7 +57,7 @@ class LaterStatementMethods(metaclass=AdapterMeta):
         Args:
             model: the node, or the on-run hook.
         """
-        later = self.connections.later
+        later = self.connections.publication.later
         if later is None:
             return False
         with self.connections.exception_handler(sql):

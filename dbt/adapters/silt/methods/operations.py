@@ -118,7 +118,7 @@ class RegistrationMethods(metaclass=AdapterMeta):
         if self.config.credentials.catalog is None or not self.connections.invocation.writes:
             return
         entries = self.connections.registration
-        if entries is None or not node.is_writing_node or self.connections.is_published:
+        if entries is None or not node.is_writing_node or self.connections.publication.is_on:
             return
         name = table_of(node.node, self._own_database)
         for warning in entries.settle_committed([name]):

@@ -51,6 +51,9 @@ class TypedCommand:
     def context(self) -> RunContext:
         return RunContext(project="shop", target="dev", run_id="run-1")
 
+    def on_connection(self, is_hidden: bool) -> None:
+        assert is_hidden
+
 
 @pytest.fixture(params=STORES.values(), ids=STORES)
 def store(request: pytest.FixtureRequest) -> Store:
@@ -79,9 +82,8 @@ class Build:
     ) -> Build:
         selected_resources.set_selected_resources(set(selected))
         typed: Any = TypedCommand(name, folder)
-        found = RunPublication(
-            typed, mode, PublicationSettings(3, True), ("silt", "main"), lambda: catalog, lambda _: None
-        )
+        settings = PublicationSettings(mode, "silt", "main", attempts=3, newest_inputs=True)
+        found = RunPublication(typed, settings, lambda: catalog, lambda _: None)
         found.begin()
         return cls(found, folder, name)
 

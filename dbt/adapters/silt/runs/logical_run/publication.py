@@ -66,13 +66,18 @@ _DECISIONS: Final = 5
 
 @dataclass(frozen=True)
 class PublicationSettings:
-    """Settings of the profile for commands that are published at their end.
+    """The settings for the publication of a command's changes, by the profile and the variables.
 
     Attributes:
+        mode: when the changes become visible.
+        database, schema: those of the profile; only relations of this database are on the branch.
         attempts: how often the changes are published at most, if nodes run again after a conflict.
         newest_inputs: whether a held run that is continued reads the newest rows of its inputs.
     """
 
+    mode: PublishMode
+    database: str
+    schema: str
     attempts: int
     newest_inputs: bool
 
@@ -82,46 +87,38 @@ class RunPublication:
 
     Args:
         invocation: the command.
-        mode: when its changes become visible.
-        settings: further settings of the profile.
-        names: the database and schema of the profile; only relations of this database are on the branch.
+        settings: when its changes become visible, and how.
         catalog: the relations of the warehouse.
         carry_out: runs a statement outside of the branch, after the publication.
 
     Attributes:
+        is_on: whether this command works on a branch.
+        branch, later: its branch, and the statements that run after the publication; None if it works on no branch.
         published: the names of the relations that the publication has changed.
     """
 
     def __init__(
         self,
         invocation: Invocation,
-        mode: PublishMode,
         settings: PublicationSettings,
-        names: tuple[str, str],
         catalog: Callable[[], Catalog],
         carry_out: Callable[[LaterStatement], None],
     ) -> None:
         self._invocation = invocation
-        self._database, self._schema = names
+        self._settings = settings
+        self._database = settings.database
         self._catalog = catalog
         self._carry_out = carry_out
-        self._is_on = mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
-        self._mode = mode
-        self._own = CommandOfRun(invocation, tests_count=mode is not PublishMode.AFTER_RUN)
-        self._settings = settings
+        self._own = CommandOfRun(invocation, tests_count=settings.mode is not PublishMode.AFTER_RUN)
         self._attempts_left = settings.attempts
         self._left: frozenset[str] = frozenset()
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
         self._failure: Exception | None = None
+        self.is_on = settings.mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
         self.branch: Branch | None = None
         self.later: LaterStatements | None = None
         self.published: Collection[RelationName] = ()
-
-    @property
-    def is_on(self) -> bool:
-        """Whether this command works on a branch."""
-        return self._is_on
 
     @property
     def catalog(self) -> Catalog:
@@ -129,16 +126,17 @@ class RunPublication:
         return self._on_branch or self._catalog()
 
     def begin(self) -> None:
-        """Opens the branch of this run, once. If an earlier process has published the run, and was killed before all of
-        its later statements had run, these run first.
+        """Starts the run and opens its branch, once. If an earlier process has published the run, and was killed before
+        all of its later statements had run, these run first.
 
         Raises:
             SiltError: if it cannot be opened, or such a statement fails.
         """
-        if not self._is_on or self.branch is not None:
+        self._invocation.on_connection(self.is_on)
+        if not self.is_on or self.branch is not None:
             return
         catalog, context = self._catalog(), self._invocation.context
-        catalog.open_schema(self._database, self._schema)
+        catalog.open_schema(self._database, self._settings.schema)
         run = run_branches.BranchedRun(context.project, context.target, context.run_id)
         runs = catalog.run_branches(self._database)
         published = runs.waiting(run)
@@ -267,7 +265,7 @@ class RunPublication:
         try:
             return end if self.branch is None else self._ended(end, self.branch)
         finally:
-            self._is_on, self.branch, self.later, self._on_branch = False, None, None, None
+            self.is_on, self.branch, self.later, self._on_branch = False, None, None, None
 
     def _ended(self, end: CommandEnd, branch: Branch) -> CommandEnd:
         results = self._results()
@@ -292,9 +290,9 @@ class RunPublication:
             standing = self._own.standing()
             if standing:
                 self._hold_for(standing)
-            elif self._mode is PublishMode.ON_REQUEST:
+            elif self._settings.mode is PublishMode.ON_REQUEST:
                 self._wait_for_request()
-            if standing or self._mode is PublishMode.ON_REQUEST:
+            if standing or self._settings.mode is PublishMode.ON_REQUEST:
                 return replace(end, publication=HELD)
             self._failure = self._publish(results)
             if not isinstance(self._failure, RunInProgressError):
