@@ -43,13 +43,14 @@ def test_a_cancelled_connection_stops_its_jobs_and_runs_nothing_more(spark: Spar
         handle.cursor().execute("select 1")
 
 
-def test_a_submitted_statement_is_run_unchanged_whatever_dbt_logs_of_it() -> None:
+def test_submitted_statements_are_run_unchanged_the_last_as_the_unit_and_the_others_as_its_parts() -> None:
     runner = RememberingRunner()
     cursor = handle_of(None, None, runner).cursor()
     unit = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1")
     given = Submission("set a = 1; begin select 1; end", unit, replace_tables=True)
     cursor.execute(f"/* opens /* another */\n{given.text}", given)
-    assert runner.ran == [("set a = 1", unit, True), ("begin select 1", unit, True), ("end", unit, True)]
+    parts = unit.part(1), unit.part(2), unit
+    assert runner.ran == list(zip(("set a = 1", "begin select 1", "end"), parts, (True, True, True), strict=True))
     cursor.execute("begin select 1; end")
     assert runner.ran[3:] == [("begin select 1; end", None, False)]
 

@@ -86,7 +86,7 @@ class BuildMethods(UnitMethods):
         source = ".".join(map(quote, last.table.split(".", 2)))
         text = f"create or replace table {relation} shallow clone {source} version as of {version}"
         context.built_because = None
-        response = self._write(text, replace(unit, build=replace(build, known=known)))
+        response = self.write_unit(text, replace(unit, build=replace(build, known=known)))
         assert isinstance(response, responses.SiltResponse)
         response.note_clone(reuse_decision.Cloned(last), note)
         return response

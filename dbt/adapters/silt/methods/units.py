@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from dbt.adapters.contracts.connection import AdapterResponse
 
     from dbt.adapters.silt.connections import SiltConnectionManager
-    from dbt.adapters.silt.engine.sql import ast, tokens
+    from dbt.adapters.silt.engine.sql import ast
     from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
     from dbt.adapters.silt.materializations import seed_checks
     from dbt.adapters.silt.relation import SiltRelation
 else:
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
-    tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
     seed_checks = lazy_module("dbt.adapters.silt.materializations.seed_checks")
 
 
@@ -40,17 +39,11 @@ class UnitMethods(metaclass=AdapterMeta):
     @available.parse(lambda *_, **__: None)
     def write_unit(self, sql: str, unit: Unit | None) -> AdapterResponse:
         """Runs a node's own write as its unit of work; of several statements, the last is the unit, the rest parts."""
-        if unit is None:
-            return self.connections.execute(sql)[0]
-        *earlier, last = tokens.split_statements(sql) or [sql]
-        for number, statement in enumerate(earlier, 1):
-            self._write(statement, unit.part(number))
-        return self._write(last, unit)
-
-    def _write(self, sql: str, unit: Unit) -> AdapterResponse:
         try:
             return self.connections.execute(sql, unit=unit)[0]
         except DbtDatabaseError as error:
+            if unit is None:
+                raise
             if isinstance(error.__cause__, errors.RelationExistsError):
                 raise DbtDatabaseError(_created_meanwhile(error.__cause__)) from error.__cause__
             if isinstance(error.__cause__, errors.ReplaceWhereMismatchError) and unit.is_batch:

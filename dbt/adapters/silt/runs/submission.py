@@ -34,3 +34,10 @@ class Submission:
     def statements(self) -> list[str]:
         """The statements of the text as they run, so that relations that dbt has cut have the form that they need."""
         return tokens.split_statements(cut_relations.current_text(self.text))
+
+    @property
+    def units(self) -> list[tuple[str, Unit | None]]:
+        """The statements with their units of work: the last statement has the unit itself, the others its parts."""
+        unit, statements = self.unit, self.statements
+        parts = [unit and unit.part(number) for number in range(1, len(statements))]
+        return list(zip(statements, [*parts, unit], strict=False))

@@ -29,12 +29,13 @@ from dbt.adapters.silt.records.locations import locations as warehouse_locations
 from dbt.adapters.silt.records.locations import storages_of
 from dbt.adapters.silt.records.units import is_forgotten_on_replace
 from dbt.adapters.silt.session import class_archive, early_spark, kept
-from dbt.adapters.silt.session.handle import OpenSession, Runner, SiltHandle
+from dbt.adapters.silt.session.handle import OpenSession, SiltHandle
 from dbt.adapters.silt.session.jars import ACCELERATED
 from dbt.adapters.silt.session.registration import HiveMetastore, Registration
 from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark, why_not_kept
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.runs.statement_runner import StatementRunner
     from dbt.adapters.silt.session import stages
     from dbt.adapters.silt.status_lines.display import Display
 else:
@@ -106,7 +107,7 @@ class Environment:
 
     def open(
         self,
-        runner: Runner,
+        runner: StatementRunner,
         shown_on: Display | None = None,
         file_locations: Container[str] = (),
         only_reads: bool = False,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import agate
 import pyarrow as pa
@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.warehouse import Result, Warehouse
+from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.records.units import FIRST, Unit
 from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
 from dbt.adapters.silt.runs.response import SiltResponse
@@ -31,29 +31,8 @@ from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.runs.statement_runner import StatementRunner
     from dbt.adapters.silt.status_lines.display import StatusLine
-
-
-class Runner(Protocol):
-    """The part of a `StatementRunner` that a cursor needs."""
-
-    def run(
-        self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
-    ) -> tuple[Result, SiltResponse]:
-        """Runs a statement and returns its result and response."""
-        ...
-
-    def label(self) -> str:
-        """Returns the name of the node or operation that runs this thread's statements, for display."""
-        ...
-
-    def job_tags(self) -> tuple[str, ...]:
-        """Returns the tags of the Spark jobs of this thread's statements."""
-        ...
-
-    def note_answer(self, text: str, read: Mapping[DeltaLog, Snapshot]) -> None:
-        """Notes a query that was answered without Spark, and the tables that the session has read so far."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -81,7 +60,7 @@ class SiltHandle:
     """
 
     def __init__(
-        self, opening: Callable[[], OpenSession], runner: Runner, answers: AnswersWithoutSpark | None = None
+        self, opening: Callable[[], OpenSession], runner: StatementRunner, answers: AnswersWithoutSpark | None = None
     ) -> None:
         self.runner = runner
         self._opening = opening
@@ -250,19 +229,19 @@ class SiltCursor:
         if bindings and not isinstance(bindings, Submission):
             raise DbtRuntimeError("silt takes no bindings: write the values into the statement")
         given = bindings or Submission(sql)
-        for statement in given.statements:
+        for statement, unit in given.units:
             self.drain()
             self._text = statement
-            self._prepared = self._handle.prepared(statement) if given.unit is None else None
+            self._prepared = self._handle.prepared(statement) if unit is None else None
             if self._prepared is None:
-                self._run(statement, given)
+                self._run(statement, unit, given.replace_tables)
             else:
                 self.response = SiltResponse("OK", code="OK")
 
-    def _run(self, statement: str, given: Submission) -> None:
+    def _run(self, statement: str, unit: Unit | None = None, replace_tables: bool = False) -> None:
         with self._handle.busy(statement):
             result, self.response = self._handle.runner.run(
-                self._handle.warehouse, statement, given.unit, replace_tables=given.replace_tables
+                self._handle.warehouse, statement, unit, replace_tables=replace_tables
             )
         self._frame = result.dataframe
 
@@ -273,7 +252,7 @@ class SiltCursor:
             return None
         rows = self._handle.answer(query, self._text, limit)
         if rows is None:
-            self._run(self._text, Submission(self._text))
+            self._run(self._text)
         return rows
 
     def drain(self) -> None:
@@ -305,7 +284,7 @@ class SiltCursor:
     def description(self) -> list[tuple[str, str]] | None:
         if self._prepared is not None:
             self._prepared = None
-            self._run(self._text, Submission(self._text))
+            self._run(self._text)
         if self._frame is None:
             return None
         return [(field.name, field.dataType.simpleString()) for field in self._frame.schema.fields]
