@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any, TypeVar, cast
 
-from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import NoSpaceError, StorageError
 from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, pinned
 from dbt.adapters.silt.engine.kernel.storage.store import (
@@ -27,6 +27,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     TaggedObject,
     Tree,
 )
+from tests.fixed_clock import FixedClock
 
 T = TypeVar("T")
 

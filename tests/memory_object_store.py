@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
-from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.storage.prefix_folders import ListedTree, pinned
 from dbt.adapters.silt.engine.kernel.storage.store import (
     MOST_BYTES,
@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     check_size,
     joined,
 )
+from tests.fixed_clock import FixedClock
 
 
 @dataclass

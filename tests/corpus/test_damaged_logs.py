@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from tests.corpus import states
 from tests.corpus.mutations import Files, mutate
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"

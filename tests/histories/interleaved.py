@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeVar
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from tests.faulty_store import Fault, FaultKind
+from tests.fixed_clock import FixedClock
 from tests.histories.client import Client, Door, Journal, stored_reads, transactions_of
 from tests.histories.history import Answer, History, Level
 from tests.histories.kernel_door import KernelDoor

@@ -9,13 +9,13 @@ from unittest import mock
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction import commit, conflicts
 from tests.faulty_store import FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.histories import kernel_door
 from tests.histories.checker import check, names
 from tests.histories.client import Client, Journal, stored_reads, transactions_of

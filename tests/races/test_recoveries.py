@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentModificationError,
@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from tests.faulty_store import Fault, FaultKind
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 from tests.races.transactions import (

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
-from dbt.adapters.silt.engine.kernel.clock import Clock, FixedClock
+from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from tests.faulty_store import Fault, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.simulation.interleaving import Scheduler
 from tests.simulation.rows_table import Rows, RowsTable

@@ -22,13 +22,13 @@ from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention, vacuum
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.storage.settings import storages
 from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 from dbt.adapters.silt.engine.statements.resolve.information_schema import Asked, Listing
 from tests.corpus.corpus import CORPUS
 from tests.corpus.mutations import DEEPER, KINDS, Files, mutate, texts_set
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.security import attacks
 from tests.unit.cli.house import House, rows

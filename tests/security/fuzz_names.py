@@ -21,7 +21,6 @@ from dbt.adapters.silt.cli.output.rendering import show as render
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.documents import View, parse_view, serialize_view
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, name_parts
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name, string_literal
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -33,6 +32,7 @@ from dbt.adapters.silt.engine.sql.tokens import Kind, string_value, tokenize
 from dbt.adapters.silt.records.run_history import newest_commits
 from dbt.adapters.silt.report import table_content
 from dbt.adapters.silt.report.tables import table_json, to_json
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 from tests.security import attacks

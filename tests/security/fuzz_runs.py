@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
-from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
 from dbt.adapters.silt.engine.kernel.publication.documents import Documents
@@ -32,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 from tests.corpus.mutations import DEEPER, KINDS, Files, mutate, texts_set
+from tests.fixed_clock import FixedClock
 from tests.security import attacks
 from tests.security.fuzz import SECRET, Scene, catalog_of, refused
 from tests.unit.cli.house import House, rows

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from pyroaring import BitMap64
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 
 ROWS, MUTATIONS = 70_000, 3000

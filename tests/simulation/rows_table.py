@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap64
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -24,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.kernel.transaction import commit
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
+from tests.fixed_clock import FixedClock
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("amount", PrimitiveType("long"))))
 ALL = slice(None)

@@ -13,7 +13,6 @@ import pytest
 
 from dbt.adapters.silt.engine.arrow.file_read import partition_value, read_file
 from dbt.adapters.silt.engine.arrow.scan import ArrowScan
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
     DataFileChangedError,
@@ -36,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructField,
     StructType,
 )
+from tests.fixed_clock import FixedClock
 
 LONG, STRING = PrimitiveType("long"), PrimitiveType("string")
 ID = "delta.columnMapping.id"

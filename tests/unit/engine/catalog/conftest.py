@@ -10,13 +10,13 @@ import pytest
 
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.features import upgraded
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 
 _FUTURE_MS = 4_000_000_000_000

@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.catalog.folders import locks
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE
 from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.catalog.names.log_end import end_log
-from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     NoSpaceError,
     RelationNotFoundError,
@@ -29,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PutResu
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, parse, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.unit.engine.catalog.conftest import make_table, named
 
 Create = Callable[..., DeltaLog]

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.silt.engine.catalog.folders.locks import LOCK_FILE, TIMEOUT_MS, exclusive
-from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from tests.fixed_clock import FixedClock
 
 HOLDER = """
 import fcntl, os, sys

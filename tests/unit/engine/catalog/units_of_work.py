@@ -10,7 +10,6 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.catalog.rollback import Rollback, RollbackSettings
 from dbt.adapters.silt.engine.catalog.rollback_plan import Findings, RollbackScope
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -19,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.simulation.rows_table import RowsTable
 

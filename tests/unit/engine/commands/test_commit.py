@@ -7,12 +7,12 @@ import pytest
 from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.target import WriteSettings
 from dbt.adapters.silt.engine.commands.writing import files
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentDeleteReadError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, UNKNOWN
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, merged_reads
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 
 WRITE = Operation("WRITE")

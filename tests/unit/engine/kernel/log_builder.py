@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
@@ -25,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 
 SCHEMA = StructType((StructField("id", PrimitiveType("long")), StructField("day", PrimitiveType("string"))))

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore
 from dbt.adapters.silt.materializations.external.object_files import ObjectFiles
 from dbt.adapters.silt.materializations.external.target import ExternalTarget, target_of
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.unit.engine.house import side_by_side
 

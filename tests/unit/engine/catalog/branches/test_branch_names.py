@@ -15,7 +15,6 @@ from dbt.adapters.silt.engine.catalog.folders.folder_names import FolderNames
 from dbt.adapters.silt.engine.catalog.names.documents import Function, View
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.objects.object_names import ObjectNames
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     CorruptLogError,
@@ -33,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 from tests.publication.tables import DyingStore, Killed

@@ -12,7 +12,6 @@ from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentDropError,
     RelationExistsError,
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import NameChange
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, paths

@@ -13,10 +13,10 @@ from dbt.adapters.silt.engine.catalog.branches.attempts import BranchAttempts
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, RunNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.store import Store
+from tests.fixed_clock import FixedClock
 from tests.publication.test_planted_bugs import fails
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.unit.engine.catalog.branches.test_branch_names import (

@@ -12,7 +12,6 @@ import pytest
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     RelationExistsError,
     RelationNotFoundError,
@@ -24,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.storage.store import Store, Tag
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.unit.engine.catalog.conftest import commit_first, make_table, named
 

@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.commands.rows import delete as delete_command
 from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.clock import FixedClock, SystemClock
+from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     ConcurrentDeleteDeleteError,
@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Protocol, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison, Expression
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables
 from tests.unit.engine.kernel.log_builder import put
 

@@ -9,7 +9,6 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.maintenance.restore import restore
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     ConcurrentTransactionError,
@@ -27,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.simulation.rows_table import Writer
 

@@ -9,7 +9,6 @@ import pytest
 
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention, Vacuumed, vacuum
 from dbt.adapters.silt.engine.commands.target import WriteSettings
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     NoSpaceError,
     RetentionTooShortError,
@@ -20,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol, RemoveFile, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_VACUUM_INFO
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, paths, put, reopened
 

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptDeletionVectorError,
     DataFileMissingError,
@@ -26,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.files import deletion_vectors, z85
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVector
 from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 
 TABLE = "main.orders"

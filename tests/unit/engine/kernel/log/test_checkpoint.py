@@ -15,7 +15,6 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptCheckpointError
 from dbt.adapters.silt.engine.kernel.log.checkpoint_write import json_checksum
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -33,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_CHECKPOINT, checkpoint_path, commit_path, decode_path
 from tests.examples import examples
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, SCHEMA, add, new_log, observed, put, reopened
 

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, StorageError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log import checkpoint_write
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
@@ -27,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.faulty_store import FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import MissingLogVersionError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from tests.faulty_store import FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, observed, put, reopened
 

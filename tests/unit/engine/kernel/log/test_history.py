@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -23,6 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.examples import examples
 from tests.faulty_store import FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import PROTOCOL, add, new_log, put, reopened, stated_at
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
     MissingLogVersionError,
@@ -30,6 +29,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Protocol, 
 from dbt.adapters.silt.engine.kernel.table.paths import checkpoint_path, checksum_path, commit_name, commit_path
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, PrimitiveType, StructField, StructType
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import (
     METADATA,

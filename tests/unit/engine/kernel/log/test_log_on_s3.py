@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, NotATableError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -24,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.fixed_clock import FixedClock
 from tests.s3 import S3
 from tests.simulation.interleaving import Scheduler, YieldingStore, every_order
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log import checkpoint_write
 from dbt.adapters.silt.engine.kernel.log.checkpoint_write import file_rows, header_rows, rows
@@ -33,6 +32,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 )
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, SIDECAR_FOLDER
 from tests.examples import examples
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log.test_compaction import compaction_path
 from tests.unit.engine.kernel.log_builder import NaiveTable, new_log, observed, put, reopened, without_tombstones

@@ -9,7 +9,6 @@ import pytest
 
 from benchmarks.scale.meter import Meter, metered
 from benchmarks.scale.tables import commit_of_others, many_commits, new_file
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.log.checksum import TRANSACTIONS
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -19,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, checksum_path, commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
+from tests.fixed_clock import FixedClock
 
 _DAY_MS = 86_400_000
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, z85
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -26,6 +25,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import (
 from dbt.adapters.silt.engine.kernel.table.paths import LAST_VACUUM_INFO, LOG_FOLDER, commit_path, encode_path
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 from tests.examples import examples
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, add, new_log, put
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, StorageError
 from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Documents, Part, Status, new_publication
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 
 PART = Part("silt.main.a", "main/a", "an-id", 3, "{}", ("f1",), transactions=True)

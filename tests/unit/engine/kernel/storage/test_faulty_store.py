@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, ObjectMissing, PutResult
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, ConcurrentDropError, StorageError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, new_log
 

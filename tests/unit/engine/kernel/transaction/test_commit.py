@@ -11,7 +11,6 @@ import pytest
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.__version__ import version as package_version
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitAttemptsExhaustedError,
     CommitStateUnknownError,
@@ -47,6 +46,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructFi
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, is_needed
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings, commit
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add, new_log, put, reopened

@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import (
     CommitStateUnknownError,
     ConcurrentTransactionError,
@@ -36,6 +35,7 @@ from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from tests.faulty_store import Fault, FaultKind, FaultyStore
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 from tests.unit.engine.kernel.log_builder import METADATA, PROTOCOL, add
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, InternalError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -27,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     keeps_row_ids,
 )
 from tests.examples import examples
+from tests.fixed_clock import FixedClock
 from tests.memory_store import MemoryStore
 
 TRACKED = Protocol(1, 7, None, ("rowTracking", "domainMetadata", "appendOnly"))

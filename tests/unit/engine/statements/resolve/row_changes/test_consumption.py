@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
-from dbt.adapters.silt.engine.kernel.clock import FixedClock
 from dbt.adapters.silt.engine.kernel.errors import ChangesMissingError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -16,6 +15,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operati
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position, app_id_of, is_position
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import Consumption, Options, check_consumer, consumed
+from tests.fixed_clock import FixedClock
 from tests.unit.engine.kernel.log_builder import METADATA, add, log_of, new_log, put, reopened
 
 DAILY = RelationName("silt", "main", "daily")
