@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +21,9 @@ from dbt.adapters.silt.engine.kernel.storage.store import (
     PrefixStore,
     PutResult,
     Store,
+    Tree,
 )
+from dbt.adapters.silt.engine.kernel.transaction.branched_store import BranchedStore
 from tests.faulty_store import FaultyStore
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
@@ -34,11 +38,14 @@ STORES: dict[str, Callable[[Path, Get], Store]] = {
     "bucket in memory": lambda *_: MemoryObjectStore().child("a b%20ü😊"),
     "objects in memory": lambda *_: ObjectStore("memory:///").child("a b%20ü😊"),
     "objects in files": lambda folder, _: ObjectStore(f"file://{folder}"),
+    "branch": lambda folder, _: BranchedStore(LocalStore(folder / "table"), LocalStore(folder / "branch"), 0),
+    "branch of a bucket": lambda *_: BranchedStore(MemoryObjectStore().child("t"), MemoryObjectStore().child("b"), 0),
 }
-WITH_FOLDERS = ("local", "memory", "faultless")
-PREFIXES_ONLY = ("s3", "bucket in memory", "faultless bucket", "objects in memory", "objects in files")
+WITH_FOLDERS = ("local", "memory", "faultless", "branch")
+OBJECTS = ("bucket in memory", "faultless bucket", "objects in memory", "objects in files")
+PREFIXES_ONLY = ("s3", "branch of a bucket", *OBJECTS)
 # Races for one key are decided by the storage itself; the S3 service here does not decide them (see tests/s3.py).
-ATOMIC = (*WITH_FOLDERS, "bucket in memory", "faultless bucket", "objects in memory", "objects in files")
+ATOMIC = (*WITH_FOLDERS, "branch of a bucket", *OBJECTS)
 
 
 @pytest.fixture(params=sorted(STORES))
@@ -343,6 +350,65 @@ def test_a_file_at_the_path_of_a_folder_is_not_a_folder(store: Store) -> None:
         store.list_from("f")
 
 
+def test_files_are_iterated_in_the_order_of_their_names(store: Store) -> None:
+    store.make_folder("log/inner")
+    for name in ("b", "a", "é", "B"):
+        store.put(f"log/{name}", b"x")
+    files = list(store.files_in_order("log"))
+    assert [file.name for file in files] == ["B", "a", "b", "é"]
+    assert files == [store.status(file.path) for file in files]
+
+
+def test_the_statuses_of_files_are_in_the_order_of_the_question(store: Store) -> None:
+    for name in ("a", "b"):
+        store.put(name, name.encode())
+    assert list(store.statuses(["b", "none", "a"])) == [store.status("b"), None, store.status("a")]
+
+
+def test_the_rest_of_an_open_file_is_copied_in(store: Store) -> None:
+    store.make_folder("data")
+    file = io.BytesIO(b"header and rows")
+    file.seek(7)
+    store.copy_in("data/f", file)
+    assert store.read("data/f") == b"and rows"
+
+
+def test_files_are_deleted_together_and_the_missing_are_no_error(store: Store) -> None:
+    store.make_folder("t")
+    for name in ("a", "b", "c"):
+        store.put(f"t/{name}", b"x")
+    store.delete_all(["t/a", "t/none", "t/c"])
+    store.delete_all([])
+    assert [file.name for file in store.list_from("t")] == ["b"]
+
+
+def test_a_folder_without_links_has_an_empty_list_of_links(store: Store) -> None:
+    store.put("f", b"x")
+    assert store.list_links("") == []
+
+
+def test_a_store_that_can_be_written_passes_the_check_also_before_its_root_exists(store: Store) -> None:
+    store.check_writable()
+    store.child("new").check_writable()
+    assert store.files_below("") == []
+
+
+def test_a_file_is_opened_at_its_local_path_if_the_store_is_local(store: Store) -> None:
+    store.put("f", b"x")
+    path = store.local_path("f")
+    assert path is None or path.startswith(store.root)
+    if store.is_local:
+        assert path is not None and Path(path).read_bytes() == b"x"
+
+
+def test_a_child_has_the_properties_of_its_store(store: Store) -> None:
+    child = store.child("t")
+    for each in (store, child):
+        assert isinstance(each.has_folders, bool) and each.files_at_once > 0 and not each.is_never_reused
+        assert (each.allowed, each.elsewhere) == (None, None)
+    assert (child.has_folders, child.is_local, child.service) == (store.has_folders, store.is_local, store.service)
+
+
 # swaps: the basis of a warehouse's names in an object store
 
 SWAPPED = ("s3", "bucket in memory", "objects in memory")
@@ -396,3 +462,28 @@ def test_of_many_concurrent_swaps_one_succeeds(bucket: PrefixStore) -> None:
     with ThreadPoolExecutor(8) as pool:
         tags = list(pool.map(lambda number: bucket.swap_if_unchanged("names", b"%d" % number, seen.tag), range(8)))
     assert sum(tag is not None for tag in tags) == 1
+
+
+@of_kinds(*SWAPPED)
+def test_an_object_is_copied_over_another(bucket: PrefixStore) -> None:
+    bucket.put("a/f", b"one")
+    bucket.put("b/f", b"two")
+    bucket.copy_file("a/f", "b/f")
+    assert (bucket.read("a/f"), bucket.read("b/f")) == (b"one", b"one")
+    with pytest.raises(ObjectMissing):
+        bucket.copy_file("none", "b/f")
+
+
+@of_kinds(*SWAPPED)
+def test_a_store_whose_root_is_never_reused_has_the_same_objects(bucket: PrefixStore) -> None:
+    bucket.put("f", b"x")
+    never_reused = bucket.never_reused()
+    assert (never_reused.is_never_reused, never_reused.root, never_reused.read("f")) == (True, bucket.root, b"x")
+
+
+def test_each_method_of_a_store_a_folder_and_a_tree_is_called_by_a_test_of_this_file() -> None:
+    """Another method of the protocols fails here, until a test calls it on each kind of store."""
+    tests = [each for each in ast.parse(Path(__file__).read_text()).body if isinstance(each, ast.FunctionDef)]
+    used = {each.attr for test in tests for each in ast.walk(test) if isinstance(each, ast.Attribute)}
+    protocols = (Store, PrefixStore, PinnedFolder, Tree)
+    assert {name for protocol in protocols for name in vars(protocol) if not name.startswith("_")} <= used

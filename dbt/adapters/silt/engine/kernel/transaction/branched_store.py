@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Final
@@ -82,7 +83,9 @@ class BranchedStore(Store):
 
     def files_below(self, folder: str) -> list[FileStatus]:
         found = [each for each in self.table.files_below(folder) if not _is_of_log(each.path)]
-        return [*found, *self._log_files()] if _holds_log(folder) else found
+        with contextlib.suppress(ObjectMissing):  # a table without a log has no files of it
+            found += self._log_files() if _holds_log(folder) else []
+        return found
 
     def list_links(self, folder: str) -> list[str]:
         return self.table.list_links(folder)
