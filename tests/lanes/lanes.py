@@ -50,6 +50,9 @@ ACCELERATED = (
     "tests/unit/engine/test_accelerated_answers.py",
     "tests/unit/engine/foreign",
     "tests/functional/runs/test_accelerator.py",
+    "tests/functional/pairs/test_life.py",
+    "tests/functional/pairs/test_clones.py",
+    "tests/functional/pairs/test_collations.py",
 )
 """The tests in which an accelerator could compute other values than Spark."""
 

@@ -34,6 +34,7 @@ CAPABILITIES: Final = {
     "clones": r"clone",
     "collations": r"(?i)collat",
     "empty": r"--empty|--sample",
+    "accelerator": r"accelerat",
     "keep_alive": r"mark\.kept|keep_alive|kept",
     "connect": r"mark\.connect|remote|connect",
     "object stores": r"house|cloud|bucket|object|mark\.connect",

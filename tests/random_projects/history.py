@@ -38,6 +38,8 @@ from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
+from dbt.adapters.silt.session import accelerator as accelerators
+from dbt.adapters.silt.session.accelerator import Accelerator
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 from tests.conftest import INTERPRETED, SPARK_SETTINGS
 from tests.functional import quick_dbt
@@ -79,9 +81,10 @@ class Difference(AssertionError):
     """A command, or a relation after it, is not what the oracle says."""
 
 
-def start_spark() -> None:
+def start_spark(accelerator: str | None = None) -> None:
     """Starts the Spark of this process before the first command, with settings for small rows."""
-    open_session(SessionSettings("local[2]", spark_conf=_SPARK))
+    added = accelerators.settings(Accelerator(accelerator), _SPARK, "local[2]", ()) if accelerator else {}
+    open_session(SessionSettings("local[2]", spark_conf=_SPARK | added))
 
 
 @dataclass
@@ -92,12 +95,14 @@ class Player:
         folder: the project, which may be that of another story.
         warehouse: an empty folder.
         macros: further macros of the project, which replace those of the package: planted bugs.
+        accelerator: of the profile.
     """
 
     folder: Path
     warehouse: Path
     story: Story
     macros: str = ""
+    accelerator: str | None = None
 
     def difference(self) -> str:
         """Returns the differences after the first command that differs from the oracle; empty without any."""
@@ -143,6 +148,7 @@ class Player:
             "threads": 2,
             "master": "local[2]",
             "spark_conf": _SPARK,
+            **({"accelerator": self.accelerator} if self.accelerator else {}),
         }
         # The runs of another story in this folder have the same ids. dbt's saved parse would lose a snapshot that both
         # stories have in YAML, if its file has other nodes.
@@ -153,7 +159,7 @@ class Player:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         profile = {"random": {"target": "test", "outputs": {"test": target}}}
         self._put("profiles.yml", yaml.safe_dump(profile))
-        start_spark()
+        start_spark(self.accelerator)
 
     def _put(self, name: str, text: str) -> None:
         path = self.folder / name

@@ -50,6 +50,7 @@ class Clones:
 @pytest.mark.manifest
 @pytest.mark.connect
 @pytest.mark.kept
+@pytest.mark.accelerated
 class TestClonesOfEveryKind(Kinds):
     @pytest.fixture(scope="class")
     def profiles_config_update(self, dbt_profile_target: dict[str, Any], unique_schema: str) -> dict[str, Any]:

@@ -128,6 +128,7 @@ class Seen:
 
 @pytest.mark.connect
 @pytest.mark.kept
+@pytest.mark.accelerated
 class TestCollatedColumnsOfEveryKind:
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:

@@ -134,6 +134,7 @@ def read(kinds: tuple[str, ...]) -> list[Any]:
 
 @pytest.mark.connect(gate=True)
 @pytest.mark.kept
+@pytest.mark.accelerated
 class TestALife(Living):
     @pytest.mark.parametrize(("kind", "part"), read(tuple(PARTS)))
     def test_a_node_has_the_rows_of_what_it_reads_on_both_days(self, life: Life, kind: str, part: str) -> None:

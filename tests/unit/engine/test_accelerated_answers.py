@@ -193,6 +193,13 @@ def test_expressions(both: tuple[Warehouse, Warehouse], expression: str) -> None
     same(both, f"select id, {expression} as v from odd")
 
 
+@pytest.mark.parametrize("hint", ["(400)", "(400, id)", "(400, deep)", "(400, many, s)", "_BY_RANGE(400, s)"])
+def test_shuffles_to_more_partitions_than_spark_writes_files_for_at_once(
+    both: tuple[Warehouse, Warehouse], hint: str
+) -> None:
+    same(both, f"select /*+ REPARTITION{hint} */ id, s, deep, many from odd")
+
+
 @pytest.mark.parametrize("expression", FAILING)
 def test_errors(both: tuple[Warehouse, Warehouse], expression: str) -> None:
     same(both, f"select id, {expression} as v from odd where id > 20")

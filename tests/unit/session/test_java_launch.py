@@ -52,7 +52,6 @@ def test_with_a_folder_of_settings_the_scripts_are_used(plain: Path) -> None:
 @pytest.mark.parametrize(
     "added",
     [
-        {"spark.driver.extraClassPath": "/jars/*"},
         {"spark.driver.extraLibraryPath": "/lib"},
         {"spark.driver.defaultJavaOptions": "-Dx=y"},
         {"spark.submit.deployMode": "client"},
@@ -80,6 +79,11 @@ def test_the_command_contains_the_users_options_split_as_by_a_shell() -> None:
     assert command[:7] == ["/j", "-cp", "a:b", "-Xmx1g", "-Da=b c", "-Dd=e", "-Dx=y"]
     assert command[7] == "org.apache.spark.deploy.SparkSubmit" and command[-1] == "pyspark-shell"
     assert "spark.master=local[1]" in command
+
+
+def test_the_users_class_path_comes_before_sparks_as_the_scripts_put_it() -> None:
+    conf = CONF | {"spark.driver.extraClassPath": "/jars/*"}
+    assert java_launch._command(Java("/j", 17, "17.0.1"), CommandLine("a:b", ()), conf)[1:3] == ["-cp", "/jars/*:a:b"]
 
 
 def test_a_java_process_that_ends_at_once_is_an_error(plain: Path) -> None:

@@ -23,7 +23,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, SiltError, SparkUnavailableError
 from dbt.adapters.silt.engine.kernel.storage.urls import Service
 from dbt.adapters.silt.session import jars
-from dbt.adapters.silt.session.java_launch import default_memory, spark_home
+from dbt.adapters.silt.session.java_launch import CLASS_PATH, default_memory, spark_home
 
 logger = AdapterLogger("Silt")
 
@@ -132,7 +132,8 @@ def _settings(
     jar = jar_of(release, accelerator, user)
     return {
         **memory,
-        "spark.jars": jars.joined(user.get("spark.jars"), [str(jar)]),
+        # Not `spark.jars`: Comet's shuffle uses classes of Spark that only classes of the same loader may use.
+        CLASS_PATH: ":".join(filter(None, (user.get(CLASS_PATH), str(jar)))),
         _PLUGINS: jars.joined(user.get(_PLUGINS), [_PLUGIN]),
         _SHUFFLE: _SHUFFLES,
         "spark.comet.nativeLoadRequired": "true",

@@ -79,9 +79,9 @@ _OF_START: Final = (
     "spark.archives",
     "spark.kerberos.",
 )
+CLASS_PATH: Final = "spark.driver.extraClassPath"
 _OF_SCRIPTS: Final = (
     "spark.driver.defaultJavaOptions",
-    "spark.driver.extraClassPath",
     "spark.driver.extraLibraryPath",
     "spark.submit.",
 )
@@ -371,7 +371,8 @@ def _command(java: Java, line: CommandLine, conf: Mapping[str, str]) -> list[str
     options = shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
     settings = (part for key, value in conf.items() for part in ("--conf", f"{key}={value}"))
     memory = f"-Xmx{conf['spark.driver.memory']}"
-    return [java.path, "-cp", line.class_path, memory, *options, *line.options, _MAIN, *settings, "pyspark-shell"]
+    class_path = ":".join(filter(None, (conf.get(CLASS_PATH), line.class_path)))
+    return [java.path, "-cp", class_path, memory, *options, *line.options, _MAIN, *settings, "pyspark-shell"]
 
 
 def _spawn(command: Sequence[str], answer: Path, log: IO[bytes] | None) -> subprocess.Popen[bytes]:

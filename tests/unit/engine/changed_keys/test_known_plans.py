@@ -100,7 +100,7 @@ def test_any_renamed_operator_and_any_other_argument_is_refused(version: str) ->
 def test_a_statement_is_refused_on_a_spark_of_another_form(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     house.sql("create table orders (customer int, amount bigint)")
     query = "select customer, sum(amount) as total from orders group by customer"
-    monkeypatch.setattr(known_plans, "KNOWN", {"4.0": "", "4.1": ""})
+    monkeypatch.setattr(known_plans, "KNOWN", {"3.4": "", "3.5": ""})
     with pytest.raises(UnsupportedStatementError, match=r"the query runs on Spark .*, which shows plans in another"):
         house.sql(f"create table totals changed keys (customer) as {query}")
     house.sql(f"create table totals changed keys (customer) or replace all as {query}")

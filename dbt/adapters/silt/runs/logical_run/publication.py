@@ -280,16 +280,12 @@ class RunPublication:
 
     def _decided(self, end: CommandEnd, results: Sequence[Mapping[str, Any]]) -> CommandEnd:
         """Publishes the run if nothing of its commands prevents it, and holds it otherwise."""
-        if self._left:
-            names = ", ".join(sorted(each.split(".")[2] for each in self._left))
-            problem = f"the run must build {names} again, and this command cannot"
-            self._failure = UnsupportedStatementError(problem, remedy="Type the command that has built it")
-            self._hold(problem, self._failure)
-            return CommandEnd(True, Ending.FAILED, str(self._failure), HELD)
         for _ in range(_DECISIONS):
             standing = self._own.standing()
             if standing:
                 self._hold_for(standing)
+            elif self._left:
+                return self._left_end()
             elif self._settings.mode is PublishMode.ON_REQUEST:
                 self._wait_for_request()
             if standing or self._settings.mode is PublishMode.ON_REQUEST:
@@ -298,6 +294,14 @@ class RunPublication:
             if not isinstance(self._failure, RunInProgressError):
                 break
         return self._published_end(end)
+
+    def _left_end(self) -> CommandEnd:
+        """Holds a run with nodes that must be built again, and that this command cannot build."""
+        names = ", ".join(sorted(each.split(".")[2] for each in self._left))
+        problem = f"the run must build {names} again, and this command cannot"
+        self._failure = UnsupportedStatementError(problem, remedy="Type the command that has built it")
+        self._hold(problem, self._failure)
+        return CommandEnd(True, Ending.FAILED, str(self._failure), HELD)
 
     def _published_end(self, end: CommandEnd) -> CommandEnd:
         if self._failure is None:
