@@ -18,8 +18,8 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1210,
     "duckdb_file": 548,
-    "endpoint": 722,
-    "engine": 910,
+    "endpoint": 2690,
+    "engine": 978,
     "engine/answers": 1250,
     "engine/arrow": 1650,
     "engine/builds": 1050,
@@ -29,7 +29,7 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 21135,
     "engine/sql": 7750,
-    "engine/statements": 7096,
+    "engine/statements": 7104,
     "kept_spark": 1150,
     "materializations": 6550,
     "methods": 2250,
@@ -39,7 +39,7 @@ ROOMS = {
     "session": 4359,
     "status_lines": 550,
 }
-TOTAL = 97958
+TOTAL = 99939
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -65,7 +65,7 @@ FLOORS = (
     ("credentials", "materializations/incremental", "materializations/external"),
     ("materializations", "relation", "session"),
     ("connections", "endpoint/core", "materializations/python_models", "materializations/unit_tests"),
-    ("methods",),
+    ("endpoint/connect", "methods"),
     ("impl",),
 )
 # The folders whose files are listed individually.

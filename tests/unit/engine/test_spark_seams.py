@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from pyspark.errors import AnalysisException
 from pyspark.serializers import write_int
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.proto.relations_pb2 import Relation
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from dbt.adapters.silt.engine import spark_seams
@@ -109,3 +111,36 @@ def test_a_connect_session_is_the_active_session_only_within_the_block() -> None
 def test_a_channel_builder_opens_a_channel_with_credentials() -> None:
     parameters = list(inspect.signature(DefaultChannelBuilder._secure_channel).parameters)
     assert parameters[:3] == ["self", "target", "credentials"]
+
+
+@pytest.fixture
+def unconnected() -> Iterator[ConnectSession]:
+    """A session of Spark Connect that has not called its server."""
+    session = ConnectSession("sc://localhost:1/;user_id=ann;session_id=11111111-2222-3333-4444-555555555555;x-name=a")
+    yield session
+    session.client._channel.close()
+
+
+def test_a_session_of_spark_connect_has_a_channel_metadata_and_ids(unconnected: ConnectSession) -> None:
+    assert callable(spark_seams.connect_channel(unconnected).unary_stream)
+    assert ("x-name", "a") in spark_seams.connect_metadata(unconnected)
+    assert spark_seams.connect_ids(unconnected) == ("ann", "11111111-2222-3333-4444-555555555555")
+    assert spark_seams.server_side_session(unconnected) == ""
+    unconnected.client._server_session_id = "named-by-the-server"
+    assert spark_seams.server_side_session(unconnected) == "named-by-the-server"
+
+
+def test_a_dataframe_of_spark_connect_is_a_message_and_is_made_from_one(unconnected: ConnectSession) -> None:
+    relation = spark_seams.relation_of(unconnected.range(7))
+    assert relation.range.end == 7
+    assert spark_seams.relation_of(spark_seams.frame_of(unconnected, relation)).range.end == 7
+
+
+def test_messages_may_be_nested_deeply() -> None:
+    spark_seams.read_deep_messages()
+    relation = Relation()
+    inner = relation
+    for _ in range(300):
+        inner = inner.limit.input
+    inner.range.end = 7
+    assert Relation.FromString(relation.SerializeToString()) == relation

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
@@ -109,3 +110,39 @@ def active_session(session: Any) -> Iterator[None]:
 def secure_channel(builder: Any, address: str, credentials: Any) -> Any:
     """Opens a channel of Spark Connect to an address with the options of a channel builder."""
     return builder._secure_channel(address, credentials)
+
+
+def connect_channel(session: Any) -> Any:
+    """Returns the channel of a session of Spark Connect."""
+    return session.client._channel
+
+
+def connect_metadata(session: Any) -> list[tuple[str, str]]:
+    """Returns the metadata of each call that a session of Spark Connect makes."""
+    return list(session.client._builder.metadata())
+
+
+def connect_ids(session: Any) -> tuple[str, str]:
+    """Returns the user id and the session id that a session of Spark Connect sends to its server."""
+    return session.client._user_id or "", session.client._session_id
+
+
+def server_side_session(session: Any) -> str:
+    """Returns the id that a server of Spark Connect has given to a session; empty before its first answer."""
+    return session.client._server_session_id or ""
+
+
+def relation_of(frame: Any) -> Any:
+    """Returns the message that describes the rows of a DataFrame of Spark Connect."""
+    return frame._plan.plan(frame.sparkSession.client)
+
+
+def frame_of(session: Any, relation: Any) -> Any:
+    """Returns the DataFrame of a session of Spark Connect over the rows that a message describes."""
+    plan, frame = import_module("pyspark.sql.connect.plan"), import_module("pyspark.sql.connect.dataframe")
+    return frame.DataFrame(plan.CachedRelation(relation), session)
+
+
+def read_deep_messages() -> None:
+    """Lets this process read messages of protobuf that are nested more deeply than 100 levels, as Spark does."""
+    import_module("google._upb._message").SetAllowOversizeProtos(True)

@@ -51,7 +51,7 @@ from dbt.adapters.silt.engine.commands.spark.session_settings import configure, 
 from dbt.adapters.silt.engine.commands.spark.shared_storage import SharedStorage
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings, never
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RelationExistsError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -65,7 +65,7 @@ from dbt.adapters.silt.engine.sql.grammar.session import immediate
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.statements import failures
 from dbt.adapters.silt.engine.statements.conflict_retry import ConflictRetry, RetryQueue
-from dbt.adapters.silt.engine.statements.execute import dataframe_write
+from dbt.adapters.silt.engine.statements.execute import dataframe_write, views
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written, affected_tables, names_in_use
 from dbt.adapters.silt.engine.statements.resolve import client_statements
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
@@ -461,10 +461,41 @@ class Warehouse:
 
     def tables(self, names: Sequence[str]) -> list[DataFrame]:
         """Returns the rows of several tables and views, by their SQL names, as of the same moment."""
+        return self.resolved([f"select * from {name}" for name in names])[0]
+
+    def resolved(self, queries: Sequence[str], expressions: Sequence[str] = ()) -> tuple[list[DataFrame], list[str]]:
+        """Returns the rows of queries, and expressions whose subqueries name session views, as of the same moment."""
         with failures.mapped(self._session.namespace):
-            resolver = self._context(WriteSettings()).resolver
-            resolved = resolver.resolve([SqlFragment(self._read(f"select * from {name}")) for name in names])
-            return [self._mapping(self.spark.sql(text)) for text in resolved.texts]
+            context = self._context(WriteSettings())
+            texts = [SqlFragment(self._read(text)) for text in queries]
+            # An expression is about a relation whose name is not known.
+            texts += [SqlFragment(self._read(text), {("__silt_outer",): "__silt_outer"}) for text in expressions]
+            resolved = context.resolver.resolve(texts)
+            frames_of = [self._mapping(context.frame(resolved, at)) for at in range(len(queries))]
+            return frames_of, list(resolved.texts[len(queries) :])
+
+    @property
+    def temporary_views(self) -> tuple[str, ...]:
+        """The temporary views of the session over tables of the warehouse, which Spark does not list."""
+        return tuple(self._session.namespace.temporary)
+
+    def put_temporary_view(self, df: DataFrame, name: str, *, replace: bool) -> None:
+        """Creates a temporary view of a DataFrame of this session.
+
+        Args:
+            name: its name, without quotes.
+            replace: whether it replaces a view of that name; otherwise a failure of Spark is raised if it exists.
+        """
+        if replace:
+            self._session.namespace.temporary.pop(name.lower(), None)
+        elif name.lower() in self._session.namespace.temporary:
+            raise RelationExistsError("a temporary view with that name already exists", table=name)
+        with failures.mapped(self._session.namespace):
+            (df.createOrReplaceTempView if replace else df.createTempView)(quote(name))
+
+    def drop_temporary_view(self, name: str) -> bool:
+        """Drops a temporary view of the session, by its name without quotes; returns whether it existed."""
+        return views.drop_temporary(self._context(WriteSettings()), (name,))
 
     def changes(
         self, table: str, *, after: int | None = None, until: int | None = None, key: Sequence[str] = ()

@@ -47,6 +47,16 @@ _STATES: Final[Mapping[type[errors.SiltError], str]] = {
 """The SQLSTATE of each error that Spark did not raise; an error without its own has its base's."""
 
 
+_CONDITIONS: Final[Mapping[type[Exception], str]] = {
+    errors.StatementSyntaxError: "PARSE_SYNTAX_ERROR",
+    errors.FunctionNotFoundError: "UNRESOLVED_ROUTINE",
+    errors.RelationNotFoundError: "TABLE_OR_VIEW_NOT_FOUND",
+    errors.RelationExistsError: "TABLE_OR_VIEW_ALREADY_EXISTS",
+    errors.SchemaNotFoundError: "SCHEMA_NOT_FOUND",
+}
+"""Spark's conditions for errors that programs look for by Spark's condition, also in the message."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a result, with Spark's type as `decimal(12,2)` or `array<int>`."""
@@ -121,9 +131,9 @@ class Problem:
     """A failed statement, for a client.
 
     Attributes:
-        message: code, problem and remedy.
+        message: code, problem and remedy; before them Spark's condition, if Spark would raise the same error.
         code: this package's code.
-        condition: Spark's error condition, or the code if Spark did not raise the error.
+        condition: Spark's error condition, or the code if Spark has none for the error.
         state: the SQLSTATE.
     """
 
@@ -146,7 +156,9 @@ def problem_of(error: BaseException, catalog: Callable[[], Catalog]) -> Problem:
     found = [cause for each in _chain(error) for cause in causes(each) if cause.condition]
     if found:
         return Problem(shown(known), code, found[0].condition, found[0].state or _state(known))
-    return Problem(shown(known), code, code, _state(known))
+    condition = _CONDITIONS.get(type(known))
+    text = shown(known) if condition is None else f"[{condition}] {shown(known)}"
+    return Problem(text, code, condition or code, _state(known))
 
 
 def _chain(error: BaseException) -> list[Exception]:

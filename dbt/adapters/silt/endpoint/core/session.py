@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
@@ -17,13 +18,19 @@ from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
 from dbt.adapters.silt.engine.answers.sessions import change_no_answer, changes_session
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
+from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.statements.execute.dataframe_write import WriteOptions
+from dbt.adapters.silt.engine.statements.steps.context import Result
 from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.environment import Environment
 from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.statement_process import MetastoreEntries
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 _CLIENT = "the statement of a client"
 _DEFAULT = "default"
@@ -134,15 +141,20 @@ class Session:
         return self._users == 0
 
     @contextlib.contextmanager
-    def busy(self) -> Iterator[None]:
-        """Waits for the running statement, and lets others wait until the block ends."""
+    def in_use(self) -> Iterator[None]:
+        """Keeps the session from expiring until the block ends."""
         self._users += 1
         try:
-            with self._lock:
-                yield
+            yield
         finally:
             self._users -= 1
             self.last_used = self._clock()
+
+    @contextlib.contextmanager
+    def busy(self) -> Iterator[None]:
+        """Waits for the running statement, and lets others wait until the block ends."""
+        with self.in_use(), self._lock:
+            yield
 
     def check(self, statement: ast.Statement) -> None:
         """Checks that the limits allow a statement.
@@ -155,10 +167,7 @@ class Session:
         is_temporary = isinstance(statement, ast.CreateView) and statement.scope is not ast.ViewScope.PERSISTENT
         joins = isinstance(statement, ast.SetSetting) and statement.key == BRANCH_SETTING
         if joins or isinstance(statement, ast.Begin) or (statement.changes_something and not is_temporary):
-            raise errors.ReadOnlyStorageError(
-                f"the endpoint is read-only, so it does not run `{' '.join(statement.text.split()[:2])}`",
-                remedy="Only query it, or start the endpoint with `--read-write`",
-            )
+            raise _read_only(f"`{' '.join(statement.text.split()[:2])}`")
 
     def run(self, text: str) -> Answer:
         """Runs a statement, and returns its result.
@@ -181,10 +190,24 @@ class Session:
         return None if rows is None else self._limited(answer_of(rows))
 
     def _run(self, house: Warehouse, text: str) -> Answer:
-        statement = house.parsed(text)
+        result = self.execute(text)
+        if result.dataframe is None and result.outcome is None:
+            return NO_ROWS
+        return replace(self._fetched(result.rows(house.spark)), outcome=result.outcome)
+
+    def execute(self, text: str, statement: ast.Statement | None = None) -> Result:
+        """Runs a statement as `run` does, and returns a query's rows, not yet computed, or the outcome of a change.
+
+        The caller holds `busy()`.
+
+        Args:
+            statement: the parsed text, if the caller has parsed it.
+        """
+        house = self.warehouse
+        statement = statement or house.parsed(text)
         self.check(statement)
         if self._means_default(statement):
-            return NO_ROWS
+            return Result()
         if statement.changes_session or changes_session(statement):
             self._note_change(statement)
         entries = MetastoreEntries(house, self._house.environment.registration())
@@ -199,9 +222,16 @@ class Session:
         if unit is not None:
             self._units.note_done(unit)
         tuple(entries.settle(names))
-        if result.dataframe is None and result.outcome is None:
-            return NO_ROWS
-        return replace(self._fetched(result.rows(house.spark)), outcome=result.outcome)
+        return result
+
+    def write(self, rows: DataFrame, table: str, mode: str, **options: Unpack[WriteOptions]) -> Outcome:
+        """Writes the rows of a DataFrame of this session; arguments and errors are as for `Warehouse.write`.
+
+        The caller holds `busy()`.
+        """
+        if self.limits.is_read_only:
+            raise _read_only("a write of rows")
+        return self.warehouse.write(rows, table, mode=mode, **options)
 
     def _means_default(self, statement: ast.Statement) -> bool:
         """Returns whether it is the `use default` that tools send at connect, and the warehouse has no such schema."""
@@ -246,6 +276,13 @@ class Session:
         if house is not None:
             house.roll_back()
             self._house.environment.release(house)
+
+
+def _read_only(what: str) -> errors.ReadOnlyStorageError:
+    return errors.ReadOnlyStorageError(
+        f"the endpoint is read-only, so it does not run {what}",
+        remedy="Only query it, or start the endpoint with `--read-write`",
+    )
 
 
 def _is_harmless(key: str) -> bool:

@@ -96,7 +96,7 @@ def _tables(context: Context, statement: ast.Show) -> Answer | None:
         return None
     temporary = dict.fromkeys(context.namespace.temporary, True)
     entries = {each.name.identifier: False for each in context.catalog.relations(*schema)} | temporary
-    rows = tuple(("" if entries[n] else schema[1], n, entries[n]) for n in _like(entries, statement.pattern))
+    rows = tuple(("" if entries[n] else schema[1], n, entries[n]) for n in matching(entries, statement.pattern))
     return Answer(rows, "namespace string, tableName string, isTemporary boolean")
 
 
@@ -105,7 +105,7 @@ def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
     if schema is None:
         return None
     entries = {each.name.identifier: each for each in context.catalog.relations(*schema)}
-    found = ((name, _information(context, entries[name])) for name in _like(entries, statement.pattern))
+    found = ((name, _information(context, entries[name])) for name in matching(entries, statement.pattern))
     rows = tuple((schema[1], name, False, text) for name, text in found if text is not None)
     return Answer(rows, "namespace string, tableName string, isTemporary boolean, information string")
 
@@ -126,7 +126,7 @@ def _views(context: Context, statement: ast.Show) -> Answer | None:
     if schema is None:
         return None
     found = [e.name.identifier for e in context.catalog.relations(*schema) if e.kind is RelationKind.VIEW]
-    rows = tuple((schema[1], name, False) for name in _like(found, statement.pattern))
+    rows = tuple((schema[1], name, False) for name in matching(found, statement.pattern))
     return Answer(rows, "namespace string, viewName string, isTemporary boolean")
 
 
@@ -135,12 +135,12 @@ def _schemas(context: Context, statement: ast.Show) -> Answer | None:
     if not context.namespace.is_database(database):
         return None
     return Answer(
-        tuple((name,) for name in _like(context.catalog.schemas(database), statement.pattern)), "namespace string"
+        tuple((name,) for name in matching(context.catalog.schemas(database), statement.pattern)), "namespace string"
     )
 
 
 def _catalogs(context: Context, statement: ast.Show) -> Answer:
-    names = _like([*context.catalog.databases(), "spark_catalog"], statement.pattern)
+    names = matching([*context.catalog.databases(), "spark_catalog"], statement.pattern)
     return Answer(tuple((name,) for name in names), "catalog string")
 
 
@@ -204,10 +204,10 @@ def _functions(context: Context, statement: ast.Show) -> Answer | None:
     if schema is None or statement.scope == "system":
         return None
     kept = {each.identifier: str(each) for each in context.catalog.functions(*schema)}
-    rows = [kept[name] for name in _like(kept, statement.pattern)]
+    rows = [kept[name] for name in matching(kept, statement.pattern)]
     if statement.scope != "user":
         spark = [row[0] for row in context.spark.sql("show system functions").collect()]
-        rows += _like(spark, statement.pattern)
+        rows += matching(spark, statement.pattern)
     return Answer(tuple((row,) for row in rows), "function string")
 
 
@@ -225,7 +225,7 @@ _SHOWN: Mapping[ShowKind, Callable[[Context, ast.Show], Answer | None]] = {
 }
 
 
-def _like(names: Iterable[str], pattern: str | None) -> list[str]:
+def matching(names: Iterable[str], pattern: str | None) -> list[str]:
     """Returns the names that match a pattern of Spark: `*` for anything, `|` between choices, in any case."""
     if pattern is None:
         return sorted(names)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, StoredCodeError
+from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, InvalidNameError, StoredCodeError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name, Statement
 from dbt.adapters.silt.engine.sql.query.references import table_references
@@ -70,8 +70,16 @@ def _files(name: object, namespace: Namespace) -> str | None:
     """Returns the files that a name of a relation asks for, if any."""
     if not isinstance(name, tuple) or len(name) != 2:
         return None
-    is_ours = not ast.is_path(name) and namespace.is_schema(name[0])
+    is_ours = not ast.is_path(name) and (namespace.is_schema(name[0]) or _is_schema(name, namespace))
     return name[1] if not is_ours and names_files(name) else None
+
+
+def _is_schema(name: tuple[str, ...], namespace: Namespace) -> bool:
+    """Returns whether it is a schema with its database: `show tables in silt.main`."""
+    try:
+        return namespace.is_database(name[0]) and namespace.catalog.has_schema(*name)
+    except InvalidNameError:
+        return False
 
 
 def _may_read(allowed: Allowed, location: str) -> bool:

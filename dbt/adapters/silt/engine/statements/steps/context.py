@@ -64,9 +64,9 @@ class Context:
         """Returns the DataFrame of the query over pinned snapshots."""
         return self.frame(self.resolver.query(query))
 
-    def frame(self, resolved: Resolved) -> DataFrame:
-        """Returns the DataFrame of the first resolved text, a query."""
-        frame = self.spark.sql(resolved.texts[0])
+    def frame(self, resolved: Resolved, at: int = 0) -> DataFrame:
+        """Returns the DataFrame of a resolved text, a query, by its position."""
+        frame = self.spark.sql(resolved.texts[at])
         return frame.toDF(*map(resolved.shown, frame.columns)) if resolved.functions else frame
 
     def kept(self, text: str) -> str:

@@ -1,0 +1,234 @@
+"""Clients of PySpark run statements and plans through the endpoint, each once, with the names of its warehouse."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.endpoint.connect import programs
+from tests.unit.endpoint.connect.programs import Program, versions
+
+MERGE = """
+merge into main.orders t using (select * from values (2L, 7), (3L, 8) as s(id, amount)) s on t.id = s.id
+when matched then update set amount = s.amount
+when not matched then insert (id, amount) values (s.id, s.amount)
+"""
+
+
+@pytest.fixture(autouse=True)
+def orders(client: Program) -> None:
+    client.run("""spark.sql("create or replace table main.orders (id bigint, amount decimal(12, 2))")""")
+    client.run("""spark.sql("insert into main.orders values (1, 9.5), (2, 3)")""")
+
+
+def test_a_merge_is_committed_once_and_returns_its_counts(client: Program, folder: Path) -> None:
+    before = versions(folder, "orders")
+    [row] = client.run(f"[row.asDict() for row in spark.sql('''{MERGE}''').collect()]")
+    assert versions(folder, "orders") == before + 1
+    assert (row["operation"], row["num_inserted_rows"], row["num_updated_rows"]) == ("MERGE", 1, 1)
+    assert client.run("rows(spark.table('main.orders'))") == [[1, "9.50"], [2, "7.00"], [3, "8.00"]]
+
+
+def test_the_rows_of_a_statement_can_be_read_again_without_running_it_again(client: Program, folder: Path) -> None:
+    before = versions(folder, "orders")
+    client.run("done = spark.sql('delete from main.orders where id = 2')")
+    assert client.run("[done.first().num_deleted_rows, done.count(), len(done.columns)]") == [1, 1, 7]
+    assert versions(folder, "orders") == before + 1
+
+
+def test_a_query_is_bound_to_the_rows_of_its_moment_and_a_table_is_not(client: Program) -> None:
+    client.run("query, table = spark.sql('select id from main.orders'), spark.table('main.orders').select('id')")
+    client.run("spark.sql('insert into main.orders values (9, 9)')")
+    assert client.run("rows(query)") == client.run("rows(query)") == [[1], [2]]
+    assert client.run("rows(table)") == [[1], [2], [9]]
+
+
+def test_plans_read_tables_at_one_moment_wherever_they_name_them(client: Program) -> None:
+    client.run("""spark.sql("create or replace table main.names (id bigint, name string)")""")
+    client.run("""spark.sql("insert into main.names values (1, 'a'), (2, 'b')")""")
+    joined = """
+    spark.table("names")
+        .join(spark.sql("select id as other from main.orders where amount > 5"), F.col("id") == F.col("other"))
+        .union(spark.read.table("silt.main.names").withColumn("other", F.lit(0)))
+    """
+    assert client.run(f"rows(({joined}))") == [[1, "a", 0], [1, "a", 1], [2, "b", 0]]
+    assert client.run("spark.table('main.orders').schema.simpleString()") == "struct<id:bigint,amount:decimal(12,2)>"
+    assert client.run("rows(spark.table('main.orders').filter('id in (select id from main.names)').select('id'))") == [
+        [1],
+        [2],
+    ]
+
+
+def test_earlier_versions_are_read_by_the_options_of_delta(client: Program) -> None:
+    version = client.run("spark.sql('delete from main.orders').first().version")
+    read = f"spark.read.option('versionAsOf', {version - 1}).table('main.orders')"
+    assert client.run(f"[spark.table('main.orders').count(), {read}.count()]") == [0, 2]
+
+
+def test_arguments_take_the_places_of_parameters_in_queries_and_in_changes(client: Program, folder: Path) -> None:
+    before = versions(folder, "orders")
+    client.run("spark.sql('update main.orders set amount = ? where id = ?', [11.25, 1])")
+    assert versions(folder, "orders") == before + 1
+    query = "select amount from main.orders where id = :id and ':id' <> '?'"
+    assert client.run(f"rows(spark.sql({query!r}, {{'id': 1}}))") == [["11.25"]]
+    assert client.run(
+        "rows(spark.sql('select o.id from {df} d join main.orders o using (id)', df=spark.range(2)))"
+    ) == [[1]]
+
+
+def test_dataframes_are_written_by_each_writer_in_one_commit(client: Program, folder: Path) -> None:
+    client.run("new = spark.range(2).withColumn('x', F.lit('a'))")
+    for step, write in enumerate(
+        (
+            "new.write.saveAsTable('main.written')",
+            "new.write.mode('append').saveAsTable('main.written')",
+            "new.write.insertInto('main.written')",
+            "new.writeTo('main.written').append()",
+            "new.filter('id = 1').writeTo('main.written').overwrite(F.col('id') == 1)",
+            "new.alias('s').mergeInto('main.written', F.expr('written.id = s.id')).whenMatched().delete().merge()",
+            "new.writeTo('main.written').createOrReplace()",
+        )
+    ):
+        client.run(write)
+        assert versions(folder, "written") == step + 1, write
+    assert client.run("rows(spark.table('main.written'))") == [[0, "a"], [1, "a"]]
+
+
+def test_a_merge_of_a_dataframe_evaluates_its_conditions_and_assignments(client: Program) -> None:
+    client.run(
+        """
+source = spark.createDataFrame([(1, 5), (2, 6), (4, 7)], "id bigint, amount int").alias("s")
+(source.mergeInto("main.orders", F.expr("orders.id = s.id"))
+    .whenMatched(F.col("s.amount") > 5).update({"amount": F.col("s.amount") + F.lit(1)})
+    .whenMatched().delete()
+    .whenNotMatched().insert({"id": F.col("s.id"), "amount": F.col("s.amount")})
+    .merge())
+"""
+    )
+    assert client.run("rows(spark.table('main.orders'))") == [[2, "7.00"], [4, "7.00"]]
+
+
+def test_temporary_views_belong_to_a_session(client: Program) -> None:
+    client.run("other = connected()")
+    client.run("spark.table('main.orders').createOrReplaceTempView('seen')")
+    client.run("other.sql('create temporary view seen as select 5 as id')")
+    assert client.run("[spark.table('seen').count(), rows(other.table('seen'))]") == [2, [[5]]]
+    assert client.run("[spark.catalog.dropTempView('seen'), spark.catalog.dropTempView('seen')]") == [True, False]
+    assert client.run("rows(other.sql('select * from seen'))") == [[5]]
+
+
+def test_a_view_by_sql_and_a_view_of_a_dataframe_replace_each_other(client: Program) -> None:
+    client.run("spark.sql('create or replace temporary view v as select id from main.orders')")
+    client.run("spark.range(7, 8).createOrReplaceTempView('v')")
+    assert client.run("rows(spark.table('v'))") == [[7]]
+    client.run("spark.sql('create or replace temporary view v as select id from main.orders')")
+    assert client.run("rows(spark.table('v'))") == [[1], [2]]
+
+
+def test_calls_of_the_catalog_are_about_the_warehouse(client: Program) -> None:
+    client.run("spark.sql('create or replace view main.big as select * from main.orders where amount > 5')")
+    tables = client.run("[[t.name, t.tableType] for t in spark.catalog.listTables('main', '*')]")
+    assert ["big", "VIEW"] in tables
+    assert ["orders", "MANAGED"] in tables
+    assert client.run("[spark.catalog.currentCatalog(), spark.catalog.currentDatabase()]") == ["silt", "main"]
+    assert client.run("[spark.catalog.tableExists(n) for n in ('main.orders', 'orders', 'main.nothing', 'x.y')]") == [
+        *(True, True),
+        *(False, False),
+    ]
+    assert client.run("[[c.name, c.dataType] for c in spark.catalog.listColumns('main.orders')]") == [
+        ["id", "bigint"],
+        ["amount", "decimal(12,2)"],
+    ]
+    client.run("spark.sql('create schema if not exists other')")
+    client.run("spark.catalog.setCurrentDatabase('other')")
+    assert client.run("[d.name for d in spark.catalog.listDatabases()]") == ["main", "other"]
+    assert client.run("spark.catalog.tableExists('orders')") is False
+    client.run("spark.catalog.setCurrentDatabase('main')")
+
+
+def test_errors_are_exceptions_of_pyspark_with_sqlstate_and_remedy(client: Program) -> None:
+    kind, condition, state, text = client.run("failure(lambda: spark.table('main.nothing').collect())")
+    assert (kind, condition, state) == ("AnalysisException", "TABLE_OR_VIEW_NOT_FOUND", "42P01")
+    assert "[SILT_RELATION_NOT_FOUND] silt.main.nothing: the table or view does not exist" in text
+    kind, _, state, _ = client.run("failure(lambda: spark.sql('select 1 +'))")
+    assert (kind, state) == ("ParseException", "42601")
+    kind, condition, state, _ = client.run("failure(lambda: spark.sql('select 1 / 0').collect())")
+    assert (kind, condition, state) == ("ArithmeticException", "DIVIDE_BY_ZERO", "22012")
+    long = client.run("failure(lambda: spark.sql('select * from main.' + 'x' * 20_000))")
+    assert long[0] == "AnalysisException"
+
+
+def test_a_plan_of_many_steps_passes(client: Program) -> None:
+    client.run("deep = spark.table('main.orders')")
+    client.run("for number in range(120): deep = deep.withColumn(f'c{number}', F.lit(number))")
+    assert client.run("[len(deep.columns), deep.count()]") == [122, 2]
+
+
+def test_a_large_plan_that_the_client_compresses_passes(client: Program) -> None:
+    many = "spark.table('main.orders').filter(F.col('id').isin(*range(30_000)))"
+    assert client.run(f"{many}.count()") == 2
+
+
+def test_a_transaction_of_a_session_is_seen_by_no_other_before_its_end(client: Program) -> None:
+    client.run("other = connected(); spark.sql('begin'); spark.sql('delete from main.orders')")
+    assert client.run("[spark.table('main.orders').count(), other.table('main.orders').count()]") == [0, 2]
+    client.run("spark.sql('rollback')")
+    assert client.run("spark.table('main.orders').count()") == 2
+
+
+def test_a_client_that_is_killed_during_a_merge_leaves_it_applied_once(
+    endpoint: Program, cache: Path, folder: Path, client: Program
+) -> None:
+    before = versions(folder, "orders")
+    killed = programs.client(endpoint, cache)
+    killed.run("spark.range(1).collect()")
+    killed.begin(f"spark.sql('''{MERGE}''')")
+    _wait(endpoint, "len(running()) == 1")
+    killed.kill()
+    _wait(endpoint, "not running()")
+    assert versions(folder, "orders") == before + 1
+    assert client.run("spark.table('main.orders').count()") == 3
+
+
+def test_a_statement_is_stopped_by_its_client_and_commits_nothing(
+    client: Program, endpoint: Program, folder: Path
+) -> None:
+    before = versions(folder, "orders")
+    slow = "insert into main.orders select count(*), 0 from range(10000000) a cross join range(1000000) b"
+    client.run("import threading; told = []")
+    client.run(
+        f"work = threading.Thread(target=lambda: told.append(failure(lambda: spark.sql('{slow}')))); work.start()"
+    )
+    _wait(endpoint, "len(running()) == 1")
+    assert len(client.run("spark.interruptAll()")) >= 1
+    client.run("work.join()")
+    assert "SILT_STATEMENT_CANCELLED" in client.run("told[0][3]")
+    assert versions(folder, "orders") == before
+
+
+def _wait(of: Program, condition: str) -> None:
+    deadline = time.monotonic() + 60
+    while not of.run(condition):
+        assert time.monotonic() < deadline, condition
+
+
+@pytest.fixture(scope="module")
+def trusting(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Program]:
+    """A client of an endpoint whose profile allows functions in Python."""
+    folder = tmp_path_factory.mktemp("trusting")
+    with (
+        programs.endpoint(folder, cache, python_functions=True) as endpoint,
+        programs.client(endpoint, cache) as client,
+    ):
+        yield client
+
+
+def test_functions_in_python_run_if_the_profile_allows_them(trusting: Program) -> None:
+    trusting.run("spark.sql('create table main.numbers as select 1 as id')")
+    trusting.run("plus = F.udf(lambda number: number + 1, 'long')")
+    assert trusting.run("rows(spark.table('main.numbers').select(plus('id')))") == [[2]]
+    trusting.run("spark.udf.register('plus', lambda number: number + 1, 'long')")
+    assert trusting.run("rows(spark.sql('select plus(id) from main.numbers'))") == [[2]]
