@@ -31,7 +31,7 @@ ROOMS = {
     "engine/sql": 7750,
     "engine/statements": 7104,
     "kept_spark": 1150,
-    "materializations": 6550,
+    "materializations": 6400,
     "methods": 2250,
     "records": 2150,
     "report": 1800,

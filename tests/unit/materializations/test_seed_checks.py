@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
-from dbt.adapters.silt.materializations.seed_checks import check_file, check_lines
+from dbt.adapters.silt.materializations.seed_checks import check_file
 
 
 def model(folder: Path, text: str) -> dict[str, Any]:
@@ -90,7 +92,21 @@ def test_a_file_with_other_names_is_read_with_a_warning(
 
 def test_a_line_with_too_many_values_is_named(tmp_path: Path) -> None:
     with pytest.raises(SiltError) as caught:
-        check_lines(model(tmp_path, 'id,name\n1,"a\nb"\n2,b,c\n'), ",")
+        check_file(model(tmp_path, 'id,name\n1,"a\nb"\n2,b,c\n'), (), ",")
     assert "line 4 of the seed days has 3 values, but the first line names 2 columns" in str(caught.value)
-    check_lines(model(tmp_path, "id,name\n1\n"), ",")
+    check_file(model(tmp_path, "id,name\n1\n"), (), ",")
     check_file({"name": "days", "root_path": str(tmp_path), "original_file_path": "days.csv"}, (), ",,")
+
+
+READ_AS_DBT = """
+from dbt_common.clients.agate_helper import from_csv
+from dbt.adapters.silt.materializations import seed_checks
+
+print(from_csv("days.csv", ["zip"]).column_names)
+"""
+
+
+def test_agate_does_not_repeat_the_warnings(tmp_path: Path) -> None:
+    (tmp_path / "days.csv").write_text("id,id,,zap\n1,2,3,4\n")
+    done = subprocess.run([sys.executable, "-c", READ_AS_DBT], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("('id', 'id_2', 'c', 'zap')\n", "")

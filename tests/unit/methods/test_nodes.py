@@ -36,7 +36,6 @@ class Steps(NodeMethods):
         self.get_relation = self.step("get_relation")
         self.loss_warning = self.step("loss_warning")
         self.other_materialization = self.step("other_materialization")
-        self.read_seed_file = self.step("read_seed_file")
         self.unused_macro_warnings = self.step("unused_macro_warnings", [])
         self._main_unit = self.step("main_unit", UNIT)  # type: ignore[method-assign]
         self._reused_result = self.step("reused")  # type: ignore[method-assign]
@@ -148,7 +147,6 @@ def test_losses_are_warned_of_last() -> None:
     [
         ("incremental", {"strategy": "a macro"}, "a macro"),
         ("external", {"external_target": "a target"}, "a target"),
-        ("seed", {"read_seed_file": "rows"}, "rows"),
         ("seed", {}, "dbt's rows"),
         ("table", {}, None),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -18,6 +19,9 @@ from dbt_common.clients.agate_helper import BOM, Number
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, StatementSyntaxError
 from dbt.adapters.silt.engine.kernel.near_names import nearest
+
+# The checks say the same to dbt's users, and of columns only that a seed itself should have.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module="agate")
 
 _COMMA: Final = ","
 _DELIMITERS: Final = {_COMMA: "','", ";": "';'", "|": "'|'", "\t": '"\\t"'}
@@ -39,7 +43,7 @@ def seed_file(model: Mapping[str, Any]) -> Path:
 
 
 def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str | None) -> list[str]:
-    """Checks the first line and the quotation marks of a seed's file; a file that cannot be read is left to its reader.
+    """Checks the lines and the quotation marks of a seed's file; a file that cannot be read is left to dbt's reader.
 
     Args:
         types: the names of columns in `column_types`.
@@ -50,7 +54,8 @@ def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str 
 
     Raises:
         InvalidStatementError: if the file is empty, so it has no column names.
-        StatementSyntaxError: if it has another delimiter, or a quotation mark that is not closed.
+        StatementSyntaxError: if it has another delimiter, a quotation mark that is not closed, or a line with more
+            values than the first line has names.
     """
     file, name = seed_file(model), str(model["name"])
     if not file.stat().st_size:
@@ -63,28 +68,9 @@ def check_file(model: Mapping[str, Any], types: Collection[str], delimiter: str 
         _check_delimiter(name, text.partition("\n")[0], names, delimiter or _COMMA)
         if text.count('"') % 2:
             _check_quotes(name, text, delimiter or _COMMA)
-        changed = _changed_numbers(name, types, csv.reader(StringIO(text), delimiter=delimiter or _COMMA))
+        changed = _changed_numbers(name, types, _lines(name, text, delimiter or _COMMA))
         return [*_changed_names(name, names), *_misspelt(name, types, names), *changed]
     return []
-
-
-def check_lines(model: Mapping[str, Any], delimiter: str | None) -> None:
-    """Checks the number of values of each line, of a file that could not be read.
-
-    Raises:
-        StatementSyntaxError: if a line has more values than the first line has names.
-    """
-    with contextlib.suppress(OSError, UnicodeError, TypeError, csv.Error):
-        text = seed_file(model).read_text(encoding="utf-8").removeprefix(BOM)
-        lines = csv.reader(StringIO(text), delimiter=delimiter or _COMMA)
-        names = next(lines, [])
-        for values in lines:
-            if len(values) > len(names):
-                raise StatementSyntaxError(
-                    f"line {lines.line_num} of the seed {model['name']} has {len(values)} values, but the first line "
-                    f"names {len(names)} columns",
-                    remedy=f"Put a value that contains `{delimiter or _COMMA}` in double quotes, or name the column",
-                )
 
 
 def _check_delimiter(name: str, line: str, names: Sequence[str], delimiter: str) -> None:
@@ -109,6 +95,20 @@ def _check_quotes(name: str, text: str, delimiter: str) -> None:
                 "would be one value",
                 remedy="Close it, or write it twice within a value that is in double quotes",
             ) from error
+
+
+def _lines(name: str, text: str, delimiter: str) -> Iterator[list[str]]:
+    """Yields the lines; raises StatementSyntaxError at a line with too many values."""
+    lines, names = csv.reader(StringIO(text), delimiter=delimiter), None
+    for values in lines:
+        names = values if names is None else names
+        if len(values) > len(names):
+            raise StatementSyntaxError(
+                f"line {lines.line_num} of the seed {name} has {len(values)} values, but the first line names "
+                f"{len(names)} columns",
+                remedy=f"Put a value that contains `{delimiter}` in double quotes, or name the column",
+            )
+        yield values
 
 
 def _changed_names(name: str, names: Sequence[str]) -> Iterator[str]:

@@ -93,7 +93,6 @@ class NodeMethods(BuildMethods):
     get_relation: Callable[[str, str, str], Any]
     loss_warning: Callable[..., str | None]
     other_materialization: Callable[[str], Macro | None]
-    read_seed_file: Callable[..., Any]
     unused_macro_warnings: Callable[[str], list[str]]
 
     def pre_model_hook(self, config: Any) -> None:
@@ -166,12 +165,11 @@ class NodeMethods(BuildMethods):
         return self._seed_rows(context) if name == "seed" else None
 
     def _seed_rows(self, context: Mapping[str, Any]) -> Any:
-        """Returns the rows of a seed; dbt reads a file with a problem, and reports it."""
+        """Returns the rows of a seed, whose file is checked before dbt reads it."""
         config = context["config"]
-        arguments = context["model"], config.get("column_types"), config.get("delimiter")
-        self._warn(context, self.check_seed_file(*arguments))
-        table = self.read_seed_file(*arguments)
-        return context["load_agate_table"]() if table is None else table
+        checked = self.check_seed_file(context["model"], config.get("column_types"), config.get("delimiter"))
+        self._warn(context, checked)
+        return context["load_agate_table"]()
 
     def _after_hooks(self, unit: Unit | None, context: Mapping[str, Any], full_refresh: bool) -> SiltResponse | None:
         """Runs the hooks before the write of a node; returns the response of a node that is reused.

@@ -33,19 +33,9 @@ class SeedMethods(metaclass=AdapterMeta):
     def check_seed_file(
         self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str | None
     ) -> list[str]:
-        """Rejects a seed's file for which dbt would fail without naming the cause; returns warnings about its names."""
+        """Rejects a seed's file for which dbt would fail without naming the cause; returns warnings about it."""
         with self.connections.exception_handler(f"look at the file of {model['name']}"):
             return seed_checks.check_file(model, types or (), delimiter)
-
-    def read_seed_file(
-        self, model: Mapping[str, Any], types: Mapping[str, str] | None, delimiter: str
-    ) -> agate.Table | None:
-        """Reads the rows of a seed's file; returns None if `load_agate_table` must read it, to report a problem."""
-        table = seeds.read_file(model, types or (), delimiter)
-        if table is None:
-            with self.connections.exception_handler(f"read the file of {model['name']}"):
-                seed_checks.check_lines(model, delimiter)
-        return table
 
     @available.parse_none
     def stage_seed(

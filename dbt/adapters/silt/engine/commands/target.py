@@ -112,7 +112,7 @@ class WriteSettings:
 
 @dataclass(frozen=True)
 class Outcome(WriteCounts):
-    """The result of a statement that makes changes, with its counts.
+    """The result of a statement that makes changes, with the counts of `WriteCounts`.
 
     Args:
         operation: the operation's name, as in `commitInfo`.
