@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, number_of
+from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.duckdb_file import file
 from dbt.adapters.silt.duckdb_file.file import LeftOut, Shown
+from dbt.adapters.silt.engine.kernel.printable import number_of
 
 _DESCRIPTION = """\
 Writes a file of DuckDB with a view for each table of the warehouse's database, all as of the same moment. Tools that

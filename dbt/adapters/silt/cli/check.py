@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, number_of, size
+from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, size
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
+from dbt.adapters.silt.engine.kernel.printable import number_of
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.run_history import problem_of
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from dbt.adapters.silt.cli.output.answers import Answer
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, add_run_id, open_warehouse, subcommand
-from dbt.adapters.silt.engine.kernel.printable import short_id
+from dbt.adapters.silt.engine.kernel.printable import number_of, short_id
 from dbt.adapters.silt.records.run_registry import RunRegistry
 
 _DESCRIPTION = """\
@@ -30,7 +30,7 @@ def run(arguments: Namespace) -> int:
     branches.check_idle(found)
     if branches.waiting(found):
         count = branches.drop_later(found)
-        dropped = f"{count} statement{'' if count == 1 else 's'} after that dropped"
+        dropped = f"{number_of(count, 'statement')} after that dropped"
         text = f"run {short_id(found.run_id)}: published, and {dropped}"
         return show(Answer({"run_id": found.run_id}, [text]), arguments.json)
     branches.drop(found, branches.existing(found, to_drop=True))

@@ -9,12 +9,13 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Final
 
-from dbt.adapters.silt.cli.output.answers import Answer, number_of, size
+from dbt.adapters.silt.cli.output.answers import Answer, size
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.catalog.names.locations import is_local
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, NotWrittenError
+from dbt.adapters.silt.engine.kernel.printable import number_of
 from dbt.adapters.silt.report.document import RUNS, Document, Source, document
 from dbt.adapters.silt.report.page import page
 

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dbt.adapters.silt.cli.output.answers import UNKNOWN, Answer, Rows, count, duration, iso, number_of
+from dbt.adapters.silt.cli.output.answers import UNKNOWN, Answer, Rows, count, duration, iso
 from dbt.adapters.silt.cli.output.rendering import complain, show
 from dbt.adapters.silt.cli.warehouses import Subparsers
 from dbt.adapters.silt.command_server import control
 from dbt.adapters.silt.command_server.control import ServerStatus
 from dbt.adapters.silt.command_server.sockets import UnsafeFolderError
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, KeptSparkError
+from dbt.adapters.silt.engine.kernel.printable import number_of
 from dbt.adapters.silt.kept_spark.listing import KeptSpark, memory, running, stop
 
 _T = TypeVar("_T")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.silt.engine.catalog.names.log_end import readable
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quote_if_needed
-from dbt.adapters.silt.engine.kernel.printable import short_id
+from dbt.adapters.silt.engine.kernel.printable import number_of, short_id
 from dbt.adapters.silt.engine.sql import mistakes
 from dbt.adapters.silt.runs.once import first_time
 
@@ -48,7 +48,7 @@ def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str 
     flag, gives = ("--empty", "tables without rows") if context.empty else ("--sample", "tables from part of the rows")
     rows = row_count(snapshot.files)
     return (
-        f"`{flag}` builds {gives}, but {name} has {'rows' if rows is None else _counted(rows, 'row')}: this command "
+        f"`{flag}` builds {gives}, but {name} has {'rows' if rows is None else number_of(rows, 'row')}: this command "
         "replaces the rows of existing tables. "
         f"Use `{flag}` with a `--target` that has its own schema. "
         f"To undo it: `silt rollback {short_id(context.run_id)}`"
@@ -107,12 +107,8 @@ def _described(snapshot: Snapshot | None) -> str:
     if snapshot is None:
         return "a table whose log cannot be read"
     rows = row_count(snapshot.files)
-    versions = f"a table of {_counted(snapshot.version + 1, 'version')}"
-    return versions if rows is None else f"{versions} with {_counted(rows, 'row')}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    versions = f"a table of {number_of(snapshot.version + 1, 'version')}"
+    return versions if rows is None else f"{versions} with {number_of(rows, 'row')}"
 
 
 def _copy_of(name: RelationName) -> str:

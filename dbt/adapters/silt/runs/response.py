@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
-from dbt.adapters.silt.engine.kernel.printable import short_id
+from dbt.adapters.silt.engine.kernel.printable import number_of, short_id
 from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.records.journal import JournalEntry
 
@@ -142,7 +142,7 @@ def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
 
 def _message(outcome: Outcome) -> str:
     """Returns a message such as "v12: 4,120 inserted, 310 updated in 3 files"."""
-    files = f" in {_files(outcome.files_added)}" if outcome.files_added else ""
+    files = f" in {number_of(outcome.files_added, 'file')}" if outcome.files_added else ""
     version = "" if outcome.version is None else f"v{outcome.version}: "
     rebuilt = "" if outcome.rebuilt is None else f"; all rows replaced: {outcome.rebuilt}"
     return f"{version}{_changed_rows(outcome)}{files}{rebuilt}"
@@ -161,11 +161,7 @@ def _changed_rows(outcome: Outcome) -> str:
     if outcome.operation.startswith(_MAKES_TABLE) and outcome.attempts:
         return "0 rows" if outcome.rows_before is None else f"0 rows, {outcome.rows_before:,} before"
     is_unknown = outcome.rows_deleted is None and outcome.files_removed
-    return f"{_files(outcome.files_removed)} removed" if is_unknown else "no row changed"
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"
+    return f"{number_of(outcome.files_removed, 'file')} removed" if is_unknown else "no row changed"
 
 
 def _skip_message(outcome: Outcome, unit: Unit | None) -> str:

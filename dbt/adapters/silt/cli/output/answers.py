@@ -95,11 +95,6 @@ def duration(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else f"{seconds:.1f}s"
 
 
-def number_of(number: int, thing: str) -> str:
-    """Formats a number of things, such as "1 table" and "2 tables"."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def size(number: int | None) -> str:
     """Formats a number of bytes for display."""
     if number is None:

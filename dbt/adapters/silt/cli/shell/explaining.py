@@ -13,7 +13,7 @@ from dbt.adapters.silt.cli.tables.column_statistics import ends
 from dbt.adapters.silt.engine.answers.explained import Explained, TableRead
 from dbt.adapters.silt.engine.kernel.files.bounds import column_bounds
 from dbt.adapters.silt.engine.kernel.identifiers import quote
-from dbt.adapters.silt.engine.kernel.printable import line
+from dbt.adapters.silt.engine.kernel.printable import line, number_of
 from dbt.adapters.silt.engine.kernel.scan.skipping import SkippedBy, SkipReason
 from dbt.adapters.silt.engine.kernel.table import expressions
 from dbt.adapters.silt.engine.sql.conditions.predicates import field_at
@@ -37,7 +37,7 @@ def explanation(found: Explained) -> Explanation:
 
 def _lines(read: TableRead) -> Iterator[str]:
     total = read.snapshot.num_files
-    yield f"{read.table}@v{read.snapshot.version}: {_files(total)}, {read.files_read} read"
+    yield f"{read.table}@v{read.snapshot.version}: {number_of(total, 'file')}, {read.files_read} read"
     for reason in read.skipped.reasons:
         yield f"  {reason.files.num_rows} skipped by {_why(read, reason)}"
     if read.by_limit:
@@ -93,10 +93,6 @@ def _document(read: TableRead) -> dict[str, Any]:
 
 def _size(files: pa.Table) -> int:
     return sum(files["size"].to_pylist())
-
-
-def _files(number: int) -> str:
-    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
 def _condition_text(condition: expressions.Expression) -> str:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.silt.cli.tables.rows import ShownRows, cell
 from dbt.adapters.silt.engine.kernel import printable
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, UnavailableError
-from dbt.adapters.silt.engine.kernel.printable import line, padded, width
+from dbt.adapters.silt.engine.kernel.printable import line, number_of, padded, width
 from dbt.adapters.silt.kept_spark.inherited_environment import umask
 
 _MOST_SHOWN: Final = 100
@@ -199,7 +199,7 @@ def summary(rows: int, most: int) -> str:
         most: the maximum number of rows that were computed.
     """
     if rows <= _MOST_SHOWN:
-        return f"({rows} row{'' if rows == 1 else 's'})"
+        return f"({number_of(rows, 'row')})"
     left_out = f"more than {most - _MOST_SHOWN:,}" if rows >= most else f"{rows - _MOST_SHOWN:,}"
     return f"(the first {_MOST_SHOWN} rows; {left_out} are left out: `--csv FILE`, `--parquet FILE` or a pipe gets all)"
 

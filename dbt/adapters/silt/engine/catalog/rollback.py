@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.catalog.rollback_plan import ChangedTable, Finding
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.log.history import Commit
+from dbt.adapters.silt.engine.kernel.printable import number_of
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.transaction import restore
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
@@ -190,10 +191,10 @@ def _refused(
     commits = [(each.name, commit) for each in contested for commit in each.later]
     reasons, remedies = [], []
     if contested:
-        reasons.append(f"other writers have changed {_count(len(contested))} after it")
+        reasons.append(f"other writers have changed {number_of(len(contested), 'table')} after it")
         remedies.append(_DISCARD)
     if problems:
-        reasons.append(f"{_count(len(problems))} cannot be restored")
+        reasons.append(f"{number_of(len(problems), 'table')} cannot be restored")
         remedies.append(_EXCLUDE)
     lines = [
         *(f"{name}@v{commit.version}: {_described(commit, settings)}" for name, commit in commits),
@@ -228,10 +229,6 @@ def _facts(name: RelationName, commit: Commit, settings: RollbackSettings) -> di
 
 def _utc(timestamp_ms: int) -> str:
     return utc_text(timestamp_ms)
-
-
-def _count(number: int) -> str:
-    return f"{number} table{'' if number == 1 else 's'}"
 
 
 def _listed(tables: Iterable[ChangedTable]) -> str:

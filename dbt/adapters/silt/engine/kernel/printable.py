@@ -31,6 +31,11 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
+def number_of(number: int, thing: str) -> str:
+    """Formats a number of things, such as "1 table" and "2 tables"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def line(text: str) -> str:
     """Returns a string as part of a line: characters that would break the line or move the cursor are escaped."""
     return text if text.isprintable() else "".join(map(_printable, text))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel import printable
+from dbt.adapters.silt.engine.kernel.printable import number_of
 from dbt.adapters.silt.engine.kernel.table import json_fields
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 
@@ -181,7 +182,7 @@ def _counted(names: Iterable[str]) -> str:
     tests = sum(each.startswith(TESTS) for each in names)
     nodes = len(list(names)) - tests
     counts = ((nodes, "node"), (tests, "test"))
-    return " and ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts if number)
+    return " and ".join(number_of(number, noun) for number, noun in counts if number)
 
 
 def to_json(command: RunCommand) -> dict[str, Any]:
