@@ -42,7 +42,7 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
         *("accelerator", "accelerator_jars", "accelerator_required"),
         *("python_functions", "stored_code", "external_paths"),
     ),
-    "Where other engines find the tables": ("catalog",),
+    "Where other engines find the tables": ("catalog", "duckdb_file"),
     "How a run continues": ("run_id", "resume", "reuse", "publish", "publish_attempts", "held_inputs"),
     "Conflicts with other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
     "The target that packages see": ("target_type",),
