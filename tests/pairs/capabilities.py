@@ -35,6 +35,7 @@ CAPABILITIES: Final = {
     "collations": r"(?i)collat",
     "empty": r"--empty|--sample",
     "accelerator": r"accelerat",
+    "duckdb_file": r"duckdb_file",
     "keep_alive": r"mark\.kept|keep_alive|kept",
     "connect": r"mark\.connect|remote|connect",
     "object stores": r"house|cloud|bucket|object|mark\.connect",

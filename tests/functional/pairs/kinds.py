@@ -235,9 +235,11 @@ def query_of(kind: str, schema: str) -> str:
     return f"select part, id, v from {name}{current}"
 
 
-def contents(run: Callable[[str], Iterable[Sequence[Any]]], schema: str) -> dict[str, Parts]:
+def contents(
+    run: Callable[[str], Iterable[Sequence[Any]]], schema: str, kinds: Iterable[str] = KINDS
+) -> dict[str, Parts]:
     """The current rows of the node of each kind, by part; `run` returns the rows of a query."""
-    return {kind: _by_part(run(query_of(kind, schema))) for kind in KINDS}
+    return {kind: _by_part(run(query_of(kind, schema))) for kind in kinds}
 
 
 def _by_part(rows: Iterable[Sequence[Any]]) -> Parts:

@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from dbt.adapters.silt.engine.warehouse import Warehouse
+from tests.cloud.servers import ObjectServer
 from tests.functional.pairs.kinds import (
     PARTS,
     TESTED,
@@ -29,6 +31,7 @@ from tests.functional.runs.test_publishing import shown, silt
 STORED = ("seeds", *(kind for kind in PARTS if kind != "views"))
 """The kinds whose nodes are tables."""
 KINDS = (*STORED, "views", "files")
+FILE = "tables.duckdb"
 HOOK = "insert into {{ target.schema }}.audit values ('%s {{ this.identifier }}')"
 EMPTY: Mapping[str, Parts] = {
     **{kind: {} for kind in KINDS},
@@ -48,6 +51,7 @@ class Life:
         self.hooks: dict[str, Counter[str]] = {}
         self.refused = self.cloned = 0
         self.names: dict[str, set[str]] = {}
+        self.in_file: dict[str, Mapping[str, Parts]] = {}
 
     def notes(self, step: str, messages: Mapping[str, str]) -> None:
         run = partial(self.project.run_sql, fetch="all")
@@ -55,6 +59,13 @@ class Life:
         self.rows[step] = contents(run, self.project.test_schema)
         self.hooks[step] = Counter(row[0] for row in run("select event from {schema}.audit"))
         self.names[step] = set(shown(self.project)) - {"audit"}
+        if (file := Path(self.project.project_root, FILE)).exists():
+            with duckdb.connect(str(file), read_only=True) as connection:
+                self.in_file[step] = contents(
+                    lambda query: connection.execute(query.replace("`", '"')).fetchall(),
+                    self.project.test_schema,
+                    STORED,
+                )
 
     def notes_branch(self, step: str, run_id: str) -> None:
         """Notes the rows that a program sees on the branch of a run."""
@@ -86,8 +97,8 @@ class Life:
 
 class Living(Kinds):
     @pytest.fixture(scope="class")
-    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
-        return {**silt_target, "publish": "after_tests"}
+    def dbt_profile_target(self, silt_target: dict[str, Any], cloud: ObjectServer | None) -> dict[str, Any]:
+        return {**silt_target, "publish": "after_tests", **({} if cloud else {"duckdb_file": FILE})}
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
@@ -205,6 +216,15 @@ class TestALife(Living):
         assert life.rows["transaction: others"][kind] == life.rows["changed"][kind]
         assert life.rows["rolled back"]["seeds"] == days(0)["seeds"]
         assert life.rows["transaction"][kind] == raised(kind)
+
+    @pytest.mark.parametrize("kind", STORED)
+    @pytest.mark.in_folders("DuckDB reads the files of a folder")
+    def test_the_duckdb_file_has_the_visible_rows_at_the_end_of_each_command(self, life: Life, kind: str) -> None:
+        for step in ("empty", "held", "corrected", "reused", "changed", "again", "emptied"):
+            assert life.in_file[step][kind] == life.rows[step][kind], step
+        if kind != "seeds":  # which `--empty` fills
+            assert life.in_file["held"][kind] != life.rows["branch"][kind]
+        assert life.in_file["rolled back"][kind] == life.rows["changed"][kind], "`silt rollback` is no dbt command"
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_projects_macros_name_the_relation_of_each_step(self, life: Life, kind: str) -> None:

@@ -65,6 +65,20 @@ class TestWritten(Project):
 
 
 @pytest.mark.in_folders("DuckDB reads the files of a folder")
+class TestOtherTables(Project):
+    def test_clones_and_collated_columns_are_shown_and_compared_byte_by_byte(self, project: Any) -> None:
+        project.run_sql("create table main.people (name string collate utf8_lcase)")
+        project.run_sql("insert into main.people values ('Ann'), ('ann')")
+        project.run_sql("create table main.copies shallow clone main.people")
+        project.run_sql("delete from main.people where name = 'ANN'")
+        run_dbt(["run"])
+        with duckdb.connect(str(self.file(project)), read_only=True) as connection:
+            assert connection.execute("SELECT * FROM main.people").fetchall() == []
+            assert connection.execute("SELECT * FROM main.copies WHERE name = 'ann'").fetchall() == [("ann",)]
+            assert connection.execute("SELECT count(*) FROM main.copies").fetchall() == [(2,)]
+
+
+@pytest.mark.in_folders("DuckDB reads the files of a folder")
 class TestPublished(Project):
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
