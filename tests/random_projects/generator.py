@@ -64,6 +64,7 @@ class Generator:
         reuses: how likely a model without hooks that leave notes is reused.
         publishes: whether commands may be published at their end, if it is not drawn.
         corrects: how likely a held run is corrected by its next command.
+        tests: whether nodes have tests.
     """
 
     seed: int
@@ -79,6 +80,7 @@ class Generator:
     now: datetime = field(init=False, default=BEGIN)
     publishes: bool | None = None
     corrects: float = 0.5
+    tests: bool = True
     filters: bool = field(init=False, default=False)
     by_variable: bool = field(init=False, default=False)
 
@@ -127,7 +129,8 @@ class Generator:
         return self._condition() if self.filters and self._likely(0.7) else None
 
     def _tests(self) -> tuple[str, ...]:
-        return tuple(name for name in ("unique", "not_null") if self._likely(0.2 if self.publishes else 0.05))
+        likely = 0.2 if self.publishes else 0.05
+        return tuple(name for name in ("unique", "not_null") if self.tests and self._likely(likely))
 
     # rows
 
@@ -459,21 +462,12 @@ def overlapping_story(seed: int, steps: int, most: int) -> Story:
     the two are mixed. The nodes of a run that is not published are not one transaction: an append of rows that an
     append has written, or a test that the second command fails, would tell the mixtures apart.
     """
-    told = Generator(seed, steps, most, corrects=0).story()
+    told = Generator(seed, steps, most, corrects=0, tests=False).story()
     changed = [node for step in told.steps for node in step.nodes.values()]
     if not all(map(_is_repeatable, (*told.nodes, *changed))):
         return overlapping_story(seed + _NEXT_SEED, steps, most)
-    nodes = tuple(map(_without_tests, told.nodes))
-    return Story(told.seed, told.begin, nodes, tuple(map(_overlapping, told.steps)))
-
-
-def _overlapping(step: Step) -> Step:
-    nodes = {name: _without_tests(node) for name, node in step.nodes.items()}
-    return replace(step, nodes=nodes, overlaps=step.verb in ("build", "run") and not step.fault)
-
-
-def _without_tests(node: Node) -> Node:
-    return replace(node, tests=())
+    overlapping = (replace(each, overlaps=each.verb in ("build", "run") and not each.fault) for each in told.steps)
+    return replace(told, steps=tuple(overlapping))
 
 
 def _is_repeatable(node: Node) -> bool:

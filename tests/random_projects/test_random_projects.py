@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 
 from tests.random_projects.generator import overlapping_story, story
 from tests.random_projects.history import Player
+from tests.random_projects.oracle import Oracle
+from tests.random_projects.project import Story
+from tests.random_projects.strategies import Undecided
 
 ROOT: Final = Path(__file__).parents[2]
 SEED: Final = "4"
@@ -25,6 +29,22 @@ def test_tables_are_those_of_the_oracle_after_each_run() -> None:
     command = [sys.executable, "-m", "tests.random_projects", *story_of_four_nodes]
     played = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
     assert played.returncode == 0, played.stdout + played.stderr
+
+
+def test_a_retry_of_two_commands_at_once_has_nodes_to_run() -> None:
+    told = [overlapping_story(seed, steps=3, most=6) for seed in range(60)]
+    retried = [each for each in told if any(step.verb == "retry" for step in each.steps)]
+    assert retried and all(map(_has_nodes_to_retry, retried))
+
+
+def _has_nodes_to_retry(told: Story) -> bool:
+    oracle, can_be_retried = Oracle(told), True
+    with contextlib.suppress(Undecided):
+        for step in told.steps:
+            oracle.change(step)
+            can_be_retried &= step.verb != "retry" or oracle.can_be_retried()
+            oracle.run(step)
+    return can_be_retried
 
 
 @pytest.mark.long
