@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # The lines of Python that each room may have. A room is a top-level folder of the package or of its engine; "." is the
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
-    ".": 1688,
+    ".": 1671,
     "cli": 4430,
     "command_server": 1550,
     "dbt_seams": 1210,
@@ -27,19 +27,19 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13350,
     "engine/datasource": 2250,
-    "engine/kernel": 21135,
+    "engine/kernel": 21110,
     "engine/sql": 7750,
     "engine/statements": 7104,
     "kept_spark": 1150,
-    "materializations": 6400,
-    "methods": 2250,
+    "materializations": 6328,
+    "methods": 2208,
     "records": 2150,
     "report": 1800,
-    "runs": 4600,
-    "session": 4359,
+    "runs": 4576,
+    "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 99939
+TOTAL = 99759
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150
