@@ -18,8 +18,8 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1210,
     "duckdb_file": 548,
-    "endpoint": 2690,
-    "engine": 978,
+    "endpoint": 2710,
+    "engine": 982,
     "engine/answers": 1250,
     "engine/arrow": 1650,
     "engine/builds": 1050,
@@ -29,7 +29,7 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 21110,
     "engine/sql": 7750,
-    "engine/statements": 7104,
+    "engine/statements": 7110,
     "kept_spark": 1150,
     "materializations": 6328,
     "methods": 2208,
@@ -39,7 +39,7 @@ ROOMS = {
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 99759
+TOTAL = 99789
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -474,6 +474,10 @@ class Warehouse:
             frames_of = [self._mapping(context.frame(resolved, at)) for at in range(len(queries))]
             return frames_of, list(resolved.texts[len(queries) :])
 
+    def still_reads(self, text: str) -> bool:
+        """Returns whether Spark still knows the session views that a text of a DataFrame of `resolved` names."""
+        return self._session.snapshot_views.holds(text)
+
     @property
     def temporary_views(self) -> tuple[str, ...]:
         """The temporary views of the session over tables of the warehouse, which Spark does not list."""

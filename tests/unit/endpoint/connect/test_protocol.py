@@ -77,6 +77,22 @@ def test_the_token_may_be_a_setting_before_the_first_statement_in_any_order(call
     assert caller.run("refusal(lambda: setting(str(uuid.uuid4()), silt__token='nonsense'))")[0] == "UNAUTHENTICATED"
 
 
+def test_settings_that_a_client_only_tries_are_refused_with_a_warning(caller: Program) -> None:
+    """PySpark tries those of a builder, such as Hive's catalog, which dbt-spark requests."""
+    pairs = "{'spark.sql.catalogImplementation': 'hive', 'spark.sql.shuffle.partitions': '5'}"
+    caller.run(f"tried = [pb.KeyValue(key=key, value=value) for key, value in {pairs}.items()]")
+    caller.run("operation = pb.ConfigRequest.Operation(set=pb.ConfigRequest.Set(pairs=tried, silent=True))")
+    caller.run("asked = pb.ConfigRequest(session_id=spark.session_id, user_context=user, operation=operation)")
+    [warning] = caller.run("list(stub.Config(asked, metadata=trusted).warnings)")
+    assert "changes the setting `spark.sql.catalogImplementation`" in warning
+    assert caller.run("spark.conf.get('spark.sql.shuffle.partitions')") == "5"
+
+
+def test_a_setting_that_is_reset_has_its_default_again(caller: Program) -> None:
+    caller.run("spark.conf.set('spark.sql.shuffle.partitions', '7'); spark.conf.unset('spark.sql.shuffle.partitions')")
+    assert caller.run("spark.conf.get('spark.sql.shuffle.partitions')") != "7"
+
+
 def test_bytes_that_are_no_message_are_refused_and_the_endpoint_lives(caller: Program) -> None:
     raw = "grpc.insecure_channel(f'localhost:{address}').unary_stream('/spark.connect.SparkConnectService/ExecutePlan')"
     for garbage in ("b'\\xff' * 50", "b''", "b'GET / HTTP/1.1'"):

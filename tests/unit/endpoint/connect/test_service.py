@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from tests.unit.endpoint.connect import programs
@@ -44,6 +47,19 @@ def test_a_query_is_bound_to_the_rows_of_its_moment_and_a_table_is_not(client: P
     client.run("spark.sql('insert into main.orders values (9, 9)')")
     assert client.run("rows(query)") == client.run("rows(query)") == [[1], [2]]
     assert client.run("rows(table)") == [[1], [2], [9]]
+
+
+def test_a_query_whose_rows_are_no_longer_kept_fails_instead_of_reading_others(
+    client: Program, endpoint: Program
+) -> None:
+    client.run("old = spark.sql('select id from main.orders')")
+    endpoint.run("from dbt.adapters.silt.engine.statements.resolve import snapshot_views as views")
+    endpoint.run("kept, views._KEPT_VIEWS = views._KEPT_VIEWS, 1")
+    for number in (7, 8):
+        client.run(f"spark.sql('insert into main.orders values ({number}, 0)'); spark.table('main.orders').count()")
+    endpoint.run("views._KEPT_VIEWS = kept")
+    assert "no longer keeps the versions" in client.run("failure(lambda: old.collect())[3]")
+    assert client.run("rows(spark.sql('select id from main.orders'))") == [[1], [2], [7], [8]]
 
 
 def test_plans_read_tables_at_one_moment_wherever_they_name_them(client: Program) -> None:
@@ -207,6 +223,30 @@ def test_a_statement_is_stopped_by_its_client_and_commits_nothing(
     client.run("work.join()")
     assert "SILT_STATEMENT_CANCELLED" in client.run("told[0][3]")
     assert versions(folder, "orders") == before
+
+
+_BEELINE = Path(pyspark.__file__).with_name("bin") / "beeline"
+
+
+@pytest.mark.skipif("not _BEELINE.exists()", reason="this PySpark has no beeline")
+def test_beeline_runs_statements_by_the_jdbc_driver_of_spark_connect(
+    client: Program, endpoint: Program, folder: Path
+) -> None:
+    before = versions(folder, "orders")
+    url = f"jdbc:sc://localhost:{endpoint.run('server.port')}/;token={programs.TOKEN}"
+    text = (
+        "insert into main.orders values (5, 1); select count(*) as found from main.orders; select * from main.nothing"
+    )
+    done = subprocess.run(
+        [str(_BEELINE), "-u", url, "--outputformat=csv2", "--force=true", "-e", text],
+        env={**os.environ, "SPARK_CONNECT_BEELINE": "1", "SPARK_HOME": str(_BEELINE.parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ["found", "3"] == [line for line in done.stdout.splitlines() if line in ("found", "3")], done.stderr
+    assert "TABLE_OR_VIEW_NOT_FOUND" in done.stderr
+    assert versions(folder, "orders") == before + 1
 
 
 def _wait(of: Program, condition: str) -> None:

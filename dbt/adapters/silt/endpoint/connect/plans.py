@@ -21,7 +21,7 @@ from pyspark.sql.connect.proto import relations_pb2 as pr
 from dbt.adapters.silt.endpoint.connect import catalog_calls, expressions
 from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.engine import spark_seams
-from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 from dbt.adapters.silt.engine.sql.ast import Query
 from dbt.adapters.silt.session.fetch import fetchable
@@ -89,7 +89,7 @@ class Plans:
         """Returns the text of a plan that is only an SQL text, but not a query, as some drivers send statements."""
         if plan.WhichOneof("op_type") != "root" or plan.root.WhichOneof("rel_type") != "sql":
             return None
-        if plan.root.sql.query in self._pinned:
+        if self._is_pinned(plan.root.sql.query):
             return None
         text = expressions.bound(plan.root.sql.query, plan.root.sql)
         return None if isinstance(self.session.warehouse.parsed(text), Query) else text
@@ -97,8 +97,21 @@ class Plans:
     def _is_named(self, relation: pr.Relation) -> bool:
         kind = relation.WhichOneof("rel_type")
         if kind == "sql":
-            return relation.sql.query not in self._pinned
+            return not self._is_pinned(relation.sql.query)
         return kind == "catalog" or (kind == "read" and relation.read.HasField("named_table"))
+
+    def _is_pinned(self, text: str) -> bool:
+        """Returns whether the endpoint has returned a text.
+
+        Raises:
+            InvalidStatementError: if its views no longer exist: other rows would be wrong.
+        """
+        if text in self._pinned and not self.session.warehouse.still_reads(text):
+            raise InvalidStatementError(
+                "the session no longer keeps the versions of the tables that this query has read",
+                remedy="Run the query again with `spark.sql`, or read the table with `spark.table`",
+            )
+        return text in self._pinned
 
     def _query(self, relation: pr.Relation) -> str:
         if relation.WhichOneof("rel_type") == "read":

@@ -213,11 +213,18 @@ class Service:
         pairs.pop(TOKEN, None)
         changes: list[Statement] = [_setting(name, value) for name, value in pairs.items()]
         changes += [ResetSetting(text=f"reset {quote(key)}", key=key) for key in request.operation.unset.keys]
+        warnings = []
         with known.session.busy():
             for statement in changes:
-                known.session.execute(statement.text, statement)
+                try:
+                    known.session.execute(statement.text, statement)
+                except errors.SiltError as error:
+                    if not request.operation.set.silent:
+                        raise
+                    warnings.append(str(error))
         del request.operation.set.pairs[:], request.operation.unset.keys[:]
-        return known.backend.pass_on(method, encoded(request) if changes else raw, context)
+        answer = known.backend.pass_on(method, encoded(request) if changes else raw, context)
+        return answer + encoded(pb.ConfigResponse(warnings=warnings))
 
     def _add_artifacts(self, method: Method, stream: Iterator[bytes], context: grpc.ServicerContext) -> bytes:
         first = next(stream, b"")

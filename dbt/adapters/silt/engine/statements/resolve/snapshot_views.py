@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import threading
 import uuid
 import weakref
@@ -150,6 +151,11 @@ class SnapshotViews:
                 _, label = self._functions.popitem(last=False)
                 _drop_function(self.spark, label)
             return self._functions[key]
+
+    def holds(self, text: str) -> bool:
+        """Returns whether the views of this instance that a text names still exist."""
+        with self._lock:
+            return all(label in self._labels for label in re.findall(rf"`([^`]+/{self._token}\.\d+)`", text))
 
     def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
         """Returns the identifiers of session functions that texts call -> the names of the functions they replace."""
