@@ -57,6 +57,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "sql-shell",
         "report",
         "tools",
+        "endpoint",
     ),
     "engine": ("python", "transactions", "arrow", "data-source", "other-engines"),
     "reference": ("profile", "configs", "errors", "statements", "table-properties", "table-features"),

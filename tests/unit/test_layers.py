@@ -65,8 +65,8 @@ FLOORS = (
     ("credentials", "materializations/incremental", "materializations/external"),
     ("materializations", "relation", "session"),
     ("connections", "endpoint/core", "materializations/python_models", "materializations/unit_tests"),
-    ("endpoint/connect", "methods"),
-    ("impl",),
+    ("endpoint/connect", "endpoint/thrift", "methods"),
+    ("endpoint", "impl"),
 )
 # The folders whose files are listed individually.
 ROOTS = ("", "engine", "engine/kernel")

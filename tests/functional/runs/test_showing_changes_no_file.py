@@ -23,7 +23,7 @@ SHOWING: Mapping[str, tuple[str, ...]] = {
     "catalog": ("catalog", "duckdb", "tables.duckdb"),
     "session": ("session", "status"),
 }
-CHANGING = {"rollback", "publish", "drop-run", "serve"}
+CHANGING = {"rollback", "publish", "drop-run", "serve", "endpoint"}
 """The other subcommands: they change runs, or answer until they are stopped."""
 
 

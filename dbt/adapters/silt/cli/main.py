@@ -27,6 +27,7 @@ SUBCOMMANDS: Final = (
     "report",
     "serve",
     "catalog",
+    "endpoint",
     "why",
     "rollback",
     "publish",

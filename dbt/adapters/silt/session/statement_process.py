@@ -91,7 +91,7 @@ def main() -> int:
     answers = _Answers.taking_standard_output()
     given = json.loads(sys.stdin.readline())
     try:
-        credentials = _credentials(given)
+        credentials = credentials_of(given)
         if credentials.keep_alive:
             os.chdir(given["project_root"])  # as dbt does: a kept Spark belongs to its project's folder
         environment = environment_of(credentials, Path(given["project_root"]))
@@ -113,7 +113,7 @@ def main() -> int:
     return 0
 
 
-def _credentials(given: Mapping[str, Any]) -> SiltCredentials:
+def credentials_of(given: Mapping[str, Any]) -> SiltCredentials:
     """Returns the credentials of a profile's target, as dbt reads them, or of a location, with Spark's defaults.
 
     Raises:

@@ -28,7 +28,8 @@ class Operation:
 
     Attributes:
         state: its state.
-        started: when it began to run or to wait, in seconds since the epoch.
+        started, ended: when it was started and when it ended, in seconds since the epoch; 0 until then.
+        error: the reason why it failed.
     """
 
     def __init__(self, session: Session, text: str) -> None:
@@ -36,7 +37,7 @@ class Operation:
         self.state = State.WAITING
         self.started, self.ended = time.time(), 0.0
         self._answer: Answer | None = None
-        self._error: Exception | None = None
+        self.error: Exception | None = None
         self._done, self._cancelled = threading.Event(), threading.Event()
         threading.Thread(target=self._run, name="silt-statement", daemon=True).start()
 
@@ -51,8 +52,8 @@ class Operation:
             SiltError: if it failed or was cancelled.
         """
         self._done.wait()
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         assert self._answer is not None
         return self._answer
 
@@ -77,9 +78,9 @@ class Operation:
         except Exception as error:
             is_cancelled = self._cancelled.is_set() and not isinstance(error, errors.CommitStateUnknownError)
             self.state = State.CANCELLED if is_cancelled else State.FAILED
-            self._error = error
+            self.error = error
             if is_cancelled and not isinstance(error, errors.StatementCancelledError):
-                self._error = errors.StatementCancelledError("the statement was cancelled, and has committed nothing")
+                self.error = errors.StatementCancelledError("the statement was cancelled, and has committed nothing")
         finally:
             self.ended = time.time()
             self._done.set()

@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,7 @@ class House:
     environment: Environment
     current: tuple[str, str]
     target: str = "endpoint"
-    declared: frozenset[str] = frozenset()
+    declared: Container[str] = ()
 
     def open(self) -> Warehouse:
         """Opens a session of Spark, which is started if it does not run."""
@@ -281,7 +281,7 @@ class Session:
 def _read_only(what: str) -> errors.ReadOnlyStorageError:
     return errors.ReadOnlyStorageError(
         f"the endpoint is read-only, so it does not run {what}",
-        remedy="Only query it, or start the endpoint with `--read-write`",
+        remedy="Only query it, or start the endpoint with `--no-read-only`",
     )
 
 
