@@ -14,11 +14,11 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1671,
-    "cli": 4510,
+    "cli": 4525,
     "command_server": 1550,
     "dbt_seams": 1210,
     "duckdb_file": 548,
-    "endpoint": 3952,
+    "endpoint": 4003,
     "engine": 982,
     "engine/answers": 1250,
     "engine/arrow": 1650,
@@ -39,7 +39,7 @@ ROOMS = {
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 101116
+TOTAL = 101182
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -11,7 +11,8 @@ import pytest
 
 from dbt.adapters.silt.cli import endpoint
 from dbt.adapters.silt.cli.main import main
-from dbt.adapters.silt.endpoint.process import is_loopback, limits_of
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.endpoint.process import is_loopback, limits_of, with_connect
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 OPTIONS: dict[str, Any] = {"host": "127.0.0.1", "tls_cert": None, "read_only": None, "max_rows": 10, "idle": 2}
@@ -39,6 +40,14 @@ def test_other_machines_cannot_connect_without_tls(host: str) -> None:
     assert not is_loopback(host)
     with pytest.raises(InvalidSettingError, match="--tls-cert"):
         limits_of(OPTIONS | {"host": host})
+
+
+def test_spark_connect_is_served_by_a_kept_spark_or_the_server_of_the_profile() -> None:
+    assert with_connect(SiltCredentials()).keep_alive == "1 minute"
+    for given in (SiltCredentials(keep_alive="2 hours"), SiltCredentials(remote="sc://a:1")):
+        assert with_connect(given) is given
+    with pytest.raises(InvalidSettingError, match="`remote` in the profile"):
+        with_connect(SiltCredentials(master="spark://a:7077"))
 
 
 def test_the_command_becomes_the_process_and_no_secret_is_on_its_command_line(

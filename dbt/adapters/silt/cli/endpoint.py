@@ -19,12 +19,24 @@ else:
     sql = lazy_module("dbt.adapters.silt.cli.sql")
 
 MODULE: Final = "dbt.adapters.silt.endpoint.process"
-_OPTIONS: Final = ("host", "port", "token_file", "tls_cert", "tls_key", "read_only", "max_rows", "idle", "json")
+_OPTIONS: Final = (
+    "host",
+    "port",
+    "connect_port",
+    "token_file",
+    "tls_cert",
+    "tls_key",
+    "read_only",
+    "max_rows",
+    "idle",
+    "json",
+)
 _DESCRIPTION = """\
 Serves the warehouse, with all statements of this package, to programs that speak HiveServer2's protocol: PyHive and
 Superset, beeline and DBeaver, Metabase's Spark SQL, dbt-spark's method `thrift`. It starts a Spark as configured in
 the profile; each connection has a session of its own. Clients send a token as their password: the content of a file
-that only you can read, whose place is printed, or of the environment variable SILT_ENDPOINT_TOKEN. Other machines can
+that only you can read, whose place is printed, or of the environment variable SILT_ENDPOINT_TOKEN. With --connect-port,
+it also serves PySpark and other programs that speak Spark Connect, with a Spark that is kept. Other machines can
 connect only with --host, which needs a certificate and allows queries only, unless --no-read-only is given."""
 
 
@@ -33,6 +45,9 @@ def add(subparsers: Subparsers) -> None:
     parser = subcommand(subparsers, "endpoint", "serve the warehouse to BI tools and drivers", _DESCRIPTION)
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="the address, by default 127.0.0.1")
     parser.add_argument("--port", type=int, default=10000, metavar="N", help="the port, by default 10000; 0: any")
+    parser.add_argument(
+        "--connect-port", type=int, metavar="N", help="also serve Spark Connect, at this port; 0: any; Spark's is 15002"
+    )
     parser.add_argument("--token-file", metavar="FILE", help="the file of the token, which only you can read")
     parser.add_argument("--tls-cert", metavar="FILE", help="the certificate chain in PEM format: clients then use TLS")
     parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate, if it is in another file")

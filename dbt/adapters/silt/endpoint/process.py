@@ -14,10 +14,15 @@ import ssl
 import sys
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from dbt.adapters.silt.credentials import SiltCredentials
+from dbt.adapters.silt.endpoint.connect.service import Server as ConnectServer
+from dbt.adapters.silt.endpoint.connect.service import serve, tls_credentials
+from dbt.adapters.silt.endpoint.connect.sessions import Door as ConnectDoor
 from dbt.adapters.silt.endpoint.core.session import House, Limits
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
@@ -31,6 +36,8 @@ from dbt.adapters.silt.session.statement_process import credentials_of
 
 _EXPIRE_SECONDS: Final = 10.0
 _FAILED: Final = 2
+_KEEP_ALIVE: Final = "1 minute"
+"""How long a Spark that serves Spark Connect outlives the endpoint."""
 
 
 def main() -> int:
@@ -69,16 +76,36 @@ def _serve(given: Mapping[str, Any], stop: threading.Event) -> None:
     with server:
         serving = threading.Thread(target=server.serve_forever, args=(0.1,), name="silt-thrift", daemon=True)
         serving.start()
-        _announce(options, server.port, token, limits)
+        connect = _connect_door(options, sessions, token)
+        _announce(options, server.port, None if connect is None else connect.port, token, limits)
         while not stop.wait(_EXPIRE_SECONDS):
             sessions.expire()
         server.shutdown()
+        if connect is not None:
+            connect.stop()
     sessions.close_all()
+
+
+def _connect_door(options: Mapping[str, Any], sessions: Sessions, token: Token) -> ConnectServer | None:
+    """Opens the door for clients of Spark Connect, if it is requested; its certificate was checked before.
+
+    Raises:
+        InvalidSettingError: if the address is in use.
+    """
+    if options["connect_port"] is None:
+        return None
+    tls = None
+    if (chain := options["tls_cert"]) is not None:
+        tls = tls_credentials(Path(options["tls_key"] or chain), Path(chain))
+    door = ConnectDoor(sessions, token, is_local=is_loopback(options["host"]))
+    return serve(door, options["host"], options["connect_port"], tls)
 
 
 def _house(given: Mapping[str, Any]) -> House:
     """Opens the warehouse, and starts Spark."""
     credentials = credentials_of(given)
+    if given["options"]["connect_port"] is not None:
+        credentials = with_connect(credentials)
     root = Path(given["project_root"])
     if credentials.keep_alive:
         os.chdir(root)  # as dbt does: a kept Spark belongs to its project's folder
@@ -88,6 +115,22 @@ def _house(given: Mapping[str, Any]) -> House:
     environment.release(environment.warehouse(declared))
     current = credentials.database, credentials.schema
     return House(environment, current, given.get("target") or "endpoint", declared)
+
+
+def with_connect(credentials: SiltCredentials) -> SiltCredentials:
+    """Returns the credentials of a profile with a Spark that serves Spark Connect: the profile's, or a kept Spark.
+
+    Raises:
+        InvalidSettingError: if the profile's Spark runs on a cluster and does not serve it.
+    """
+    if credentials.remote or credentials.keep_alive:
+        return credentials
+    if not (credentials.master or "").startswith("local"):
+        raise InvalidSettingError(
+            f"the Spark on {credentials.master} does not serve Spark Connect",
+            remedy="Start a Spark Connect server there, and name it by `remote` in the profile",
+        )
+    return replace(credentials, keep_alive=_KEEP_ALIVE)
 
 
 def limits_of(options: Mapping[str, Any]) -> Limits:
@@ -129,13 +172,18 @@ def _tls(options: Mapping[str, Any]) -> ssl.SSLContext | None:
     return context
 
 
-def _announce(options: Mapping[str, Any], port: int, token: Token, limits: Limits) -> None:
+def _announce(options: Mapping[str, Any], port: int, connect_port: int | None, token: Token, limits: Limits) -> None:
     """Prints the address and the place of the token, when clients can connect."""
     host = f"[{options['host']}]" if ":" in options["host"] else options["host"]
     url = f"jdbc:hive2://{host}:{port}/{';ssl=true' if options['tls_cert'] else ''}"
-    document = {"thrift": url, "token": token.place, "read_only": limits.is_read_only}
+    # PySpark sends a token without TLS to the name localhost only.
+    connect = f"sc://{'localhost' if is_loopback(options['host']) else host}:{connect_port}"
+    more = {} if connect_port is None else {"connect": connect}
+    document = {"thrift": url, **more, "token": token.place, "read_only": limits.is_read_only}
     access = "queries only" if limits.is_read_only else "queries and changes"
-    lines = [f"{url}  (HiveServer2; {access}; Ctrl-C stops it)", f"the password is the token in {token.place}"]
+    lines = [f"{url}  (HiveServer2; {access}; Ctrl-C stops it)"]
+    lines += [f"{each}  (Spark Connect)" for each in more.values()]
+    lines.append(f"the password is the token in {token.place}")
     print(json.dumps(document) if options["json"] else "\n".join(lines), flush=True)
 
 

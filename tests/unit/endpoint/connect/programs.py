@@ -34,12 +34,13 @@ from dbt.adapters.silt.endpoint.connect.service import serve
 from dbt.adapters.silt.endpoint.connect.sessions import Door
 from dbt.adapters.silt.endpoint.core.session import House, Limits
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
+from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.session.environment import environment_of
 
 folder, token, profile, limits = json.loads(sys.argv[1])
 credentials = SiltCredentials(warehouse=folder + "/warehouse", master="local[2]", keep_alive="10 minutes", **profile)
 house = House(environment_of(credentials, Path(folder)), (credentials.database, credentials.schema))
-door = Door(Sessions(house, Limits(**limits)), token, is_local=True)
+door = Door(Sessions(house, Limits(**limits)), Token(token, "the tests"), is_local=True)
 server = serve(door, "127.0.0.1", 0)
 
 def running():

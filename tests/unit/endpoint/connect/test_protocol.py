@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,6 +76,29 @@ def test_the_token_may_be_a_setting_before_the_first_statement_in_any_order(call
     caller.run(f"asked = pb.ConfigRequest(session_id=mine, user_context=user, operation={operation})")
     assert caller.run("[each.value for each in stub.Config(asked).pairs]") == ["3", ""]
     assert caller.run("refusal(lambda: setting(str(uuid.uuid4()), silt__token='nonsense'))")[0] == "UNAUTHENTICATED"
+
+
+def test_a_network_gets_tls_and_the_token_is_no_setting_there(
+    caller: Program, endpoint: Program, tmp_path: Path
+) -> None:
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost")
+    names = ("-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "chain.pem")
+    subprocess.run([*made, *names], cwd=tmp_path, check=True, capture_output=True)
+    endpoint.run("from dbt.adapters.silt.endpoint.connect.service import tls_credentials")
+    endpoint.run(f"tls = tls_credentials(Path({str(tmp_path)!r}, 'key.pem'), Path({str(tmp_path)!r}, 'chain.pem'))")
+    endpoint.run("secure = serve(Door(door.sessions, door.token, is_local=False), '127.0.0.1', 0, tls)")
+    port = endpoint.run("secure.port")
+    caller.run(f"trust = grpc.ssl_channel_credentials(open({str(tmp_path / 'chain.pem')!r}, 'rb').read())")
+    caller.run(
+        f"plain, stub = stub, base_pb2_grpc.SparkConnectServiceStub(grpc.secure_channel('localhost:{port}', trust))"
+    )
+    try:
+        assert caller.run("sent('select 1', str(uuid.uuid4()), trusted)") == ["sql_command_result"]
+        refused = "refusal(lambda: setting(str(uuid.uuid4()), silt__token=token))"
+        assert caller.run(refused)[0] == "UNAUTHENTICATED"
+    finally:
+        caller.run("stub = plain")
+        endpoint.run("secure.stop()")
 
 
 def test_settings_that_a_client_only_tries_are_refused_with_a_warning(caller: Program) -> None:

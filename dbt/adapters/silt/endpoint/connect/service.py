@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import grpc
@@ -79,6 +80,11 @@ def serve(door: Door, host: str, port: int, credentials: grpc.ServerCredentials 
         ) from error
     server.start()
     return Server(server, found)
+
+
+def tls_credentials(key: Path, chain: Path) -> grpc.ServerCredentials:
+    """Returns the credentials of a server from the files of its key and its certificate chain, in PEM format."""
+    return grpc.ssl_server_credentials([(key.read_bytes(), chain.read_bytes())])
 
 
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from dbt.adapters.silt.endpoint.connect.operations import Operations, not_found
 from dbt.adapters.silt.endpoint.connect.plans import Plans
 from dbt.adapters.silt.endpoint.core.session import Client, Session
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
+from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 
 TOKEN: Final = "silt.token"
@@ -59,7 +59,7 @@ class Door:
     """
 
     sessions: Sessions
-    token: str
+    token: Token
     is_local: bool
     _known: OrderedDict[Key, ConnectSession] = field(default_factory=OrderedDict)
     _trusted: OrderedDict[Key, None] = field(default_factory=OrderedDict)
@@ -71,11 +71,8 @@ class Door:
         """Returns whether a call has shown the token, or its session has."""
         given = dict(context.invocation_metadata()).get("authorization", "")
         if given:
-            return self.is_token(str(given).removeprefix("Bearer "))
+            return self.token.matches(str(given).removeprefix("Bearer "))
         return key in self._trusted
-
-    def is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.token.encode())
 
     def settings_before(self, key: Key, settings: dict[str, str]) -> dict[str, str] | None:
         """Takes settings of a session that has not shown the token, as a setting.
@@ -101,7 +98,7 @@ class Door:
                 while len(self._waiting) > _MOST_WAITING:
                     self._waiting.popitem(last=False)
                 return None
-            if token is None or not self.is_local or not self.is_token(token):
+            if token is None or not self.is_local or not self.token.matches(token):
                 raise refused()
             self._trusted[key] = None
             while len(self._trusted) > _MOST_KNOWN:
