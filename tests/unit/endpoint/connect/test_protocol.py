@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dbt.adapters.silt.kept_spark import listing
+from tests import kept_sparks
 from tests.unit.endpoint.connect import programs
 from tests.unit.endpoint.connect.programs import TOKEN, Program, versions
 
@@ -150,7 +154,9 @@ def test_a_statement_whose_answer_was_lost_is_not_applied_again(caller: Program,
 def test_a_session_that_the_endpoint_has_closed_is_not_opened_again_for_a_client_that_used_it(caller: Program) -> None:
     caller.run("old = connected(); seen = old.client._server_session_id")
     caller.run("connected(session_id=old.session_id).stop()")
-    assert "SESSION_CHANGED" in caller.run("failure(lambda: old.sql('insert into main.t values (5)'))[3]")
+    caller.run("asked = request('insert into main.t values (5)', old.session_id)")
+    caller.run("asked.client_observed_server_side_session_id = seen")
+    assert "SESSION_CHANGED" in caller.run("refusal(lambda: list(stub.ExecutePlan(asked, metadata=trusted)))[1]")
     assert "SESSION_CHANGED" in caller.run("refusal(lambda: reattached(str(uuid.uuid4()), str(uuid.uuid4())))[1]")
 
 
@@ -189,6 +195,14 @@ def test_a_statement_that_is_sent_as_a_relation_runs_once(caller: Program, folde
         ("spark.read.format('jdbc').option('url', 'jdbc:x').load().collect()", "SILT_STORED_CODE"),
         ("spark.range(1).select(F.reflect(F.lit('java.lang.System'), F.lit('exit'))).collect()", "SILT_STORED_CODE"),
         ("spark.range(1).select(F.expr(\"java_method('java.lang.System', 'exit')\")).collect()", "SILT_STORED_CODE"),
+        ("spark.table('parquet.`/etc`').collect()", "SILT_EXTERNAL_PATH"),
+        ("spark.range(1).filter('id in (select 1 from csv.`/etc/passwd`)').collect()", "SILT_EXTERNAL_PATH"),
+        (
+            "spark.range(1).select(F.from_xml(F.lit('<a/>'), 'a int', {'rowValidationXSDPath': '/x'})).collect()",
+            "SILT_STORED_CODE",
+        ),
+        ("spark.catalog.refreshByPath('/etc')", "SILT_EXTERNAL_PATH"),
+        ("spark.catalog.createTable('main.x', path='/tmp/x', schema=spark.range(1).schema)", "SILT_EXTERNAL_PATH"),
         ("spark.sql(\"select transform(1) using 'cat' as x\").collect()", "SILT_STORED_CODE"),
         ("spark.udf.registerJavaFunction('f', 'java.lang.String')", "SILT_STORED_CODE"),
         ("spark.range(1).select(F.udf(lambda x: x, 'long')('id')).collect()", "SILT_UNSUPPORTED_STATEMENT"),
@@ -248,3 +262,19 @@ def test_a_read_only_endpoint_refuses_every_way_to_write(reader: Program, write:
 def test_a_read_only_endpoint_answers_queries_and_keeps_temporary_views(reader: Program) -> None:
     reader.run("spark.sql('create temporary view two as select 2 as id')")
     assert reader.run("rows(spark.table('two'))") == [[2]]
+
+
+def test_a_client_learns_that_the_spark_behind_the_endpoint_has_ended_and_opens_a_new_session(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder, cache = tmp_path_factory.mktemp("ended"), tmp_path_factory.mktemp("ended-spark")
+    try:
+        with programs.endpoint(folder, cache) as endpoint, programs.client(endpoint, cache) as client:
+            client.run("spark.sql('create table main.t as select 1 as id')")
+            [kept] = listing.running(kept_sparks.folder(cache))
+            os.kill(kept.record.java, signal.SIGKILL)
+            assert "SILT_SPARK_ENDED" in client.run("failure(lambda: spark.range(1).collect())[3]")
+            client.run("again = connected()")
+            assert client.run("rows(again.table('main.t'))") == [[1]]
+    finally:
+        kept_sparks.stop_all(cache)

@@ -48,6 +48,10 @@ def _methods() -> Mapping[str, Method]:
 METHODS: Final = _methods()
 """The calls of the protocol, by name."""
 
+_LOST: Final = (
+    "[SILT_SPARK_ENDED] the Spark behind the endpoint has ended, and the session with it. Open a new session; the "
+    "history of the table tells whether a statement that was running has been applied"
+)
 _NO_LIMIT: Final = 10.0**9
 """The seconds that gRPC gives at least for a call without a time limit."""
 
@@ -143,6 +147,8 @@ def encoded(message: Any) -> bytes:
 
 
 def failed(error: grpc.RpcError) -> Failed:
-    """Returns the failure of a call of the server, to be passed on."""
+    """Returns the failure of a call of the server, to be passed on; a client would retry the call of a lost server."""
+    if error.code() is grpc.StatusCode.UNAVAILABLE:
+        return Failed(grpc.StatusCode.ABORTED, _LOST)
     details = [(key, value) for key, value in error.trailing_metadata() or () if key == DETAILS]
     return Failed(error.code(), error.details() or "", details)

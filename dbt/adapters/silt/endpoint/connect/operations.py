@@ -172,7 +172,8 @@ def not_found(what: str, name: str) -> Failed:
     Args:
         what: the last part of Spark's error class.
     """
-    return Failed(grpc.StatusCode.INTERNAL, f"[INVALID_HANDLE.{what}] The handle {name} is invalid. SQLSTATE: HY000")
+    text = f"[INVALID_HANDLE.{what}] The handle {name} is invalid. SQLSTATE: HY000"
+    return _failed(Problem(text, "", f"INVALID_HANDLE.{what}", "HY000"), Exception())
 
 
 def of_error(error: Exception, catalog: Callable[[], Catalog], *, is_cancelled: bool = False) -> Failed:

@@ -11,14 +11,14 @@ from google.protobuf.message import Message
 
 from dbt.adapters.silt.endpoint.connect.plans import messages
 from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, StoredCodeError, UnsupportedStatementError
-from dbt.adapters.silt.engine.sql.query.rule_texts import RUNS_CODE
+from dbt.adapters.silt.engine.sql.query.rule_texts import RUNS_CODE, WITH_OPTIONS_THAT_OPEN_FILES
 from dbt.adapters.silt.engine.sql.query.stored_texts import FILE_FORMATS, forbidden
 from dbt.adapters.silt.engine.warehouse import WarehouseSettings
 
 _PYTHON: Final = frozenset(("PythonUDF", "PythonUDTF", "PythonDataSource"))
 _CODE: Final = frozenset(
     "JavaUDF ScalarScalaUDF TypedAggregateExpression MlCommand MlRelation ExecuteExternalCommand PipelineCommand "
-    "CreateResourceProfileCommand StreamingQueryListenerBusCommand Any".split()
+    "CreateResourceProfileCommand StreamingQueryListenerBusCommand StreamingQueryListenerCommand Any".split()
 )
 """Messages that name classes, contain code of Java, or are extensions that the server decodes by classes."""
 _HARMLESS: Final = frozenset(("rate", "rate-micro-batch", "noop", "memory", "console"))
@@ -52,8 +52,8 @@ def check_artifact(name: str, allowed: WarehouseSettings) -> None:
     Raises:
         UnsupportedStatementError, StoredCodeError: as `check`.
     """
-    kind = name.partition("/")[0]
-    if kind == "cache":
+    kind, *others = name.split("/")
+    if kind == "cache" and ".." not in others:
         return
     if kind in ("pyfiles", "files", "archives"):
         if not allowed.python_functions:
@@ -104,8 +104,12 @@ def _stream(write: Any, allowed: WarehouseSettings) -> None:
 
 
 def _function(call: Any, allowed: WarehouseSettings) -> None:
-    if call.function_name.lower().rpartition(".")[2] in RUNS_CODE:
-        _check_code(f"the function `{call.function_name}`", allowed)
+    name = call.function_name.lower().rpartition(".")[2]
+    if name in RUNS_CODE:
+        _check_code(f"the function `{name}`", allowed)
+    most = WITH_OPTIONS_THAT_OPEN_FILES.get(name)
+    if most is not None and len(call.arguments) > most:
+        _check_code(f"options of the function `{name}`", allowed)
 
 
 def _text(expression: Any, allowed: WarehouseSettings) -> None:

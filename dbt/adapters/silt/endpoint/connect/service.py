@@ -142,7 +142,8 @@ class Service:
             known = self._session(request, context, opens=False)
             operation = known.operations.find(request.operation_id)
             if operation is None:
-                yield from known.backend.answers(method, raw, context)
+                with known.session.in_use():
+                    yield from known.backend.answers(method, raw, context)
             else:
                 yield from operation.answers(request.last_response_id)
 
@@ -177,8 +178,9 @@ class Service:
         is_opened = plans.opened(request.plan)
         operation = known.operations.find(request.operation_id) or self._started(known, request)
         if operation is None:
-            is_other = _resolved(known, request.plan) or is_opened
-            yield from known.backend.answers(method, encoded(request) if is_other else raw, context)
+            with known.session.in_use():
+                is_other = _resolved(known, request.plan) or is_opened
+                yield from known.backend.answers(method, encoded(request) if is_other else raw, context)
             return
         yield from operation.answers()
         if not operation.can_reattach:
