@@ -36,6 +36,7 @@ CAPABILITIES: Final = {
     "empty": r"--empty|--sample",
     "accelerator": r"accelerat",
     "duckdb_file": r"duckdb_file",
+    "endpoint": r"endpoint",
     "keep_alive": r"mark\.kept|keep_alive|kept",
     "connect": r"mark\.connect|remote|connect",
     "object stores": r"house|cloud|bucket|object|mark\.connect",

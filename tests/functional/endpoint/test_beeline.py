@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import ssl
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pyspark
 import pytest
@@ -19,30 +13,9 @@ from pyhive import hive
 from thrift.transport import THttpClient
 from thrift.transport.TTransport import TTransportException
 
-TOKEN = "correct-horse-battery-staple"
+from tests.functional.endpoint.served import TOKEN, endpoint
+
 BEELINE = Path(pyspark.__file__).parent / "bin" / "beeline"
-
-
-@contextmanager
-def endpoint(warehouse: Path, *options: str) -> Iterator[dict[str, Any]]:
-    """Runs `silt endpoint` on a free port, and stops it by Ctrl-C."""
-    command = [sys.executable, "-m", "dbt.adapters.silt.cli", "endpoint", "--warehouse", str(warehouse)]
-    process = subprocess.Popen(
-        [*command, "--port", "0", "--json", *options],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "SILT_ENDPOINT_TOKEN": TOKEN},
-    )
-    assert process.stdout is not None
-    try:
-        shown = json.loads(process.stdout.readline())
-        yield {**shown, "port": int(shown["thrift"].split(":")[3].split("/")[0])}
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
 @pytest.fixture

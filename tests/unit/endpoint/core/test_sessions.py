@@ -118,7 +118,7 @@ def test_a_transaction_of_a_run_is_applied_once(sessions: Sessions) -> None:
     assert rows(session, "select * from numbers") == [{"id": 1, "price": Decimal("2.00")}]
 
 
-def test_a_session_works_on_the_branch_that_it_names(sessions: Sessions) -> None:
+def test_a_session_whose_branch_does_not_exist_is_not_opened(sessions: Sessions) -> None:
     with pytest.raises(errors.RunNotFoundError):
         sessions.open(ANN, {"silt.branch": "no-such-run"})
     assert len(sessions) == 0
