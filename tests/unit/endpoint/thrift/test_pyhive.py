@@ -106,8 +106,8 @@ def test_an_error_has_its_code_and_state(connection: hive.Connection) -> None:
     with connection.cursor() as cursor, pytest.raises(exc.OperationalError) as raised:
         cursor.execute("select * from missing")
     status = raised.value.args[0].status
-    assert status.errorMessage.startswith("[SILT_RELATION_NOT_FOUND]")
-    assert (status.sqlState, status.infoMessages) == ("42P01", ["SILT_RELATION_NOT_FOUND"])
+    assert status.errorMessage.startswith("[TABLE_OR_VIEW_NOT_FOUND] [SILT_RELATION_NOT_FOUND]")
+    assert (status.sqlState, status.infoMessages) == ("42P01", ["TABLE_OR_VIEW_NOT_FOUND"])
 
 
 def test_a_result_larger_than_the_limit_is_refused(server_of: Callable[..., ThriftServer]) -> None:
