@@ -183,6 +183,13 @@ def test_a_statement_that_is_sent_as_a_relation_runs_once(caller: Program, folde
     assert versions(folder, "t") == before + 1
 
 
+def test_the_numbers_of_changed_rows_are_observed_metrics(caller: Program) -> None:
+    caller.run("asked = request('insert into main.t values (6), (7)', str(uuid.uuid4()))")
+    caller.run("told = [each for sent in stub.ExecutePlan(asked, metadata=trusted) for each in sent.observed_metrics]")
+    assert caller.run("[each.name for each in told]") == ["silt"]
+    assert caller.run("dict(zip(told[0].keys, [each.long for each in told[0].values]))")["num_inserted_rows"] == 2
+
+
 @pytest.mark.parametrize(
     ("plan", "code"),
     [

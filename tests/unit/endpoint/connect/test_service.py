@@ -188,6 +188,15 @@ def test_a_large_plan_that_the_client_compresses_passes(client: Program) -> None
     assert client.run(f"{many}.count()") == 2
 
 
+def test_a_statement_of_the_same_run_is_applied_once_whichever_session_sends_it(client: Program, folder: Path) -> None:
+    client.run("first, again = connected(), connected()")
+    client.run("for each in (first, again): each.conf.set('silt.run_id', 'nightly-42')")
+    before = versions(folder, "orders")
+    assert client.run("first.sql('insert into main.orders values (5, 5)').first().skipped") is False
+    assert client.run("again.sql('insert into main.orders values (5, 5)').first().skipped") is True
+    assert versions(folder, "orders") == before + 1
+
+
 def test_a_transaction_of_a_session_is_seen_by_no_other_before_its_end(client: Program) -> None:
     client.run("other = connected(); spark.sql('begin'); spark.sql('delete from main.orders')")
     assert client.run("[spark.table('main.orders').count(), other.table('main.orders').count()]") == [0, 2]
