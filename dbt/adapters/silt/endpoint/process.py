@@ -80,6 +80,7 @@ def _serve(given: Mapping[str, Any], stop: threading.Event) -> None:
         _announce(options, server.port, None if connect is None else connect.port, token, limits)
         while not stop.wait(_EXPIRE_SECONDS):
             sessions.expire()
+            server.door.forget_ended()
         server.shutdown()
         if connect is not None:
             connect.stop()

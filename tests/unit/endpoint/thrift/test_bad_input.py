@@ -9,7 +9,7 @@ import struct
 import time
 
 import pytest
-from pyhive import hive
+from pyhive import exc, hive
 from TCLIService import TCLIService, ttypes
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TApplicationException, TMessageType
@@ -148,3 +148,20 @@ def test_the_call_of_a_client_without_the_token_is_refused_before_it_runs(server
             raw.sendall(out.getvalue())
             assert b"has not sent the token" in raw.recv(65536)
         assert rows(other, "show tables") == []
+
+
+def test_the_results_of_an_expired_session_are_forgotten(server: ThriftServer) -> None:
+    with connect(server) as connection, connection.cursor() as cursor:
+        cursor.execute("select 1")
+        server.door.forget_ended()
+        assert cursor.fetchall() == [(1,)]
+        with connection.cursor() as other:
+            other.execute("select 2")
+            assert server.door.running
+            server.door.sessions.close_all()
+            server.door.forget_ended()
+            assert not server.door.running
+            with pytest.raises(exc.OperationalError, match="no such operation"):
+                other.fetchall()
+            other._operationHandle = None
+        cursor._operationHandle = None

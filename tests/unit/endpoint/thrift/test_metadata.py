@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyhive import hive
+from pyspark.sql import SparkSession
 from TCLIService import ttypes
 
 from dbt.adapters.silt.endpoint.thrift.server import ThriftServer
@@ -82,11 +83,14 @@ def test_the_databases_are_catalogs_if_there_are_several(
         assert schema == {"TABLE_SCHEM": "landing", "TABLE_CATALOG": "raw"}
 
 
-def test_metadata_runs_no_job_of_spark(connection: hive.Connection, spark: Any) -> None:
-    before = spark.range(1).sparkSession.sparkContext.statusTracker().getJobIdsForGroup(None)
+def test_metadata_runs_no_job_of_spark(connection: hive.Connection, spark: SparkSession) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    before = len(tracker.getJobIdsForGroup(None))
     for name in ("GetCatalogs", "GetSchemas", "GetTables", "GetColumns", "GetTypeInfo", "GetFunctions"):
         call(connection, name)
-    assert spark.sparkContext.statusTracker().getJobIdsForGroup(None) == before
+    assert len(tracker.getJobIdsForGroup(None)) == before
+    rows(connection, "select max(price) from orders group by id")
+    assert len(tracker.getJobIdsForGroup(None)) > before
 
 
 def test_the_server_names_itself_as_spark_and_refuses_delegation_tokens(connection: hive.Connection) -> None:

@@ -99,6 +99,9 @@ class Sessions:
         for each in tuple(self._open):
             self.close(each)
 
+    def __contains__(self, session_id: str) -> bool:
+        return session_id in self._open
+
     def __len__(self) -> int:
         return len(self._open)
 

@@ -100,6 +100,13 @@ class Door:
         if is_new:
             _logger.warning("%s", text)
 
+    def forget_ended(self) -> None:
+        """Forgets the results of sessions that have expired."""
+        with self.lock:
+            old = [key for key, each in self.running.items() if each.session_id not in self.sessions]
+            for key in old:
+                del self.running[key]
+
     def close_session(self, session_id: str) -> None:
         """Cancels the statements of a session, and closes it."""
         with self.lock:
@@ -220,7 +227,7 @@ class Service:
 
     @_answered(ttypes.TCloseSessionResp)
     def CloseSession(self, req: Any) -> None:
-        self.door.close_session(self._session(req).id)
+        self.door.close_session(req.sessionHandle.sessionId.guid.hex())  # a session may have expired
 
     def _session(self, req: Any) -> Session:
         return self.door.sessions.get(req.sessionHandle.sessionId.guid.hex())
