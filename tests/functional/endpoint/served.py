@@ -17,7 +17,7 @@ TOKEN: Final = "correct-horse-battery-staple"
 
 @contextmanager
 def endpoint(warehouse: Path, *options: str) -> Iterator[dict[str, Any]]:
-    """Runs `silt endpoint` on a free port, and stops it by Ctrl-C."""
+    """Runs `silt endpoint` on a free port, and stops it by Ctrl-C, unless the block has killed it."""
     command = [sys.executable, "-m", "dbt.adapters.silt.cli", "endpoint", "--warehouse", str(warehouse)]
     process = subprocess.Popen(
         [*command, "--port", "0", "--json", *options],
@@ -28,9 +28,9 @@ def endpoint(warehouse: Path, *options: str) -> Iterator[dict[str, Any]]:
     assert process.stdout is not None
     try:
         shown = json.loads(process.stdout.readline())
-        yield {**shown, "port": int(shown["thrift"].split(":")[3].split("/")[0])}
+        yield {**shown, "port": int(shown["thrift"].split(":")[3].split("/")[0]), "pid": process.pid}
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(60) in (0, -signal.SIGKILL)
     finally:
         process.kill()
         process.wait()
