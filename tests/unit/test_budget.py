@@ -18,7 +18,7 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1210,
     "duckdb_file": 548,
-    "endpoint": 4027,
+    "endpoint": 4028,
     "engine": 982,
     "engine/answers": 1250,
     "engine/arrow": 1650,
@@ -39,7 +39,7 @@ ROOMS = {
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 101206
+TOTAL = 101207
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -39,6 +39,7 @@ _MOST_CALLS: Final = 512
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", _MOST_BYTES),
     ("grpc.max_send_message_length", -1),
+    ("grpc.http2.max_ping_strikes", 0),  # PySpark sends a ping a minute; gRPC's servers end such connections by default
     ("grpc.so_reuseport", 0),  # otherwise another program could listen at the same address
 )
 
