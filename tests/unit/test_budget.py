@@ -29,7 +29,7 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 21110,
     "engine/sql": 7750,
-    "engine/statements": 7110,
+    "engine/statements": 7113,
     "kept_spark": 1150,
     "materializations": 6328,
     "methods": 2208,
@@ -39,7 +39,7 @@ ROOMS = {
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 101207
+TOTAL = 101210
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

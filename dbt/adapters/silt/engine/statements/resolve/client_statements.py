@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.sql.query.stored_texts import names_files
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, is_exported
 
-_REFUSED: Final = (ast.Unrecognised, ast.InsertDirectory, ast.CreateViewUsing, ast.ConvertToDelta, ast.Call)
+_REFUSED: Final = (ast.InsertDirectory, ast.CreateViewUsing, ast.ConvertToDelta, ast.Call)
 """The kinds that load jars, run procedures, or read and write files that they name."""
 
 _SETTINGS: Final = (
@@ -88,6 +88,9 @@ def _may_read(allowed: Allowed, location: str) -> bool:
 
 def _check_code(statement: Statement, namespace: Namespace, client: str) -> None:
     kind = " ".join(statement.text.split()[:2])
+    if isinstance(statement, ast.Unrecognised):
+        problem = f"{client} begins with `{kind}`, which is not known here and may run code or use files"
+        raise StoredCodeError(problem, remedy=f"Correct it if it is misspelt. {_OF_CODE}")
     if isinstance(statement, _REFUSED) or (isinstance(statement, ast.CreateFunction) and statement.body is None):
         raise StoredCodeError(f"{client} is of a kind that may run code or use files: `{kind}`", remedy=_OF_CODE)
     if isinstance(statement, ast.SetSetting) and statement.value is not None:
