@@ -65,6 +65,7 @@ OF_THE_ENGINE = frozenset(
         "kernel.table.collations",
         "kernel.table.properties",
         "kernel.table.schema",
+        "kernel.write_counts",
         "sql.portable_types",
         "sql.tokens",
     )
