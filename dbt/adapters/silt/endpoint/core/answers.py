@@ -83,10 +83,7 @@ class Answer:
     @property
     def rows_affected(self) -> int | None:
         """The number of inserted, updated and deleted rows, if it is known."""
-        done = self.outcome
-        counts = () if done is None else (done.rows_inserted, done.rows_updated, done.rows_deleted)
-        known = [each for each in counts if each is not None]
-        return sum(known) if known else None
+        return None if self.outcome is None else self.outcome.rows_affected
 
 
 NO_ROWS: Final = Answer((), pa.table({}))
