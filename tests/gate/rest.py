@@ -6,8 +6,8 @@ remembers what has run, so the place is a function of that time: each hour moves
 the places of any few runs over the whole suite. At the end the command lists what was left out.
 
 The command fails if a test fails. At the end of the time no test begins; a test that then takes longer than the rest of
-the minutes is stopped and named, and is no failure. A few failed tests run again, each alone in a process: a test that
-then passes depends on other tests or on the load, and is named as unstable instead of failed.
+the minutes is stopped and named, and does not fail the command. A few failed tests run again, each alone in a process:
+a test that then passes depends on other tests or on the load, and is named as unstable instead of failed.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _runs(queue: Sequence[str], until: float, workers: int) -> bool:
             if not run.is_good(until - time.time()):
                 passed = unstable(run.journal.failed, options, run.folder)
                 passed_alone += passed
-                are_good &= {*run.journal.failed} == {*passed} != set()
+                are_good &= bool(passed) and {*passed} == {*run.journal.failed}
         print("\nover Spark Connect:", (connect.folder / "output").read_text(encoding="utf-8"), sep="\n")
         print(report(rest.journal, connect.journal, passed_alone), flush=True)
     return are_good

@@ -37,7 +37,7 @@ from dbt.adapters.silt.session.statement_process import credentials_of
 _EXPIRE_SECONDS: Final = 10.0
 _FAILED: Final = 2
 _KEEP_ALIVE: Final = "1 minute"
-"""How long a Spark that serves Spark Connect outlives the endpoint."""
+"""The time for which a Spark that serves Spark Connect outlives the endpoint."""
 
 
 def main() -> int:

@@ -77,7 +77,7 @@ class Backend:
 
     Args:
         spark: the engine's session of the same ids, whose channel the calls use.
-        client_session: the id by which the client knows its session.
+        client_session: the client's own id of its session.
     """
 
     spark: SparkSession

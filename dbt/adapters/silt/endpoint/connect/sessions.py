@@ -24,7 +24,7 @@ TOKEN: Final = "silt.token"
 _MOST_WAITING: Final = 100
 _MOST_SETTINGS: Final = 100
 _MOST_KNOWN: Final = 10_000
-_LONGEST: Final = 4000
+_TOO_LONG: Final = 4000
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,12 @@ class Door:
             all settings so far, without the token, if it is among them; None if the session must wait for it.
 
         Raises:
-            Failed: if the token is wrong, or there are too many settings.
+            Failed: if the token is wrong, or the settings are too many or too long.
         """
         with self._lock:
             waiting = {**self._waiting.pop(key, {}), **settings}
             token = waiting.pop(TOKEN, None)
-            if (
-                token is None
-                and self.is_local
-                and len(waiting) <= _MOST_SETTINGS
-                and max(map(len, settings.values())) < 4000
-            ):
+            if token is None and self.is_local and len(waiting) <= _MOST_SETTINGS and _are_short(settings):
                 self._waiting[key] = waiting
                 while len(self._waiting) > _MOST_WAITING:
                     self._waiting.popitem(last=False)
@@ -159,7 +154,7 @@ class Door:
 
 
 def _are_short(settings: Mapping[str, str]) -> bool:
-    return all(len(each) <= _LONGEST for pair in settings.items() for each in pair)
+    return all(len(each) < _TOO_LONG for pair in settings.items() for each in pair)
 
 
 def refused() -> Failed:

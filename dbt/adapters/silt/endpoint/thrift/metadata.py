@@ -112,11 +112,12 @@ def tables(
 ) -> Answer:
     """Returns the tables and views whose names match the patterns."""
     shown, wanted = _shown_database(session, catalog), {each.upper() for each in kinds or ()}
-    rows = []
-    for found, kind in _relations(session, catalog, schema, name):
-        is_wanted = not wanted or kind in wanted
-        if is_wanted:
-            rows.append([shown, found.schema, found.identifier, kind, "", *(None,) * 5])
+    found = _relations(session, catalog, schema, name)
+    rows = (
+        [shown, each.schema, each.identifier, kind, "", *(None,) * 5]
+        for each, kind in found
+        if not wanted or kind in wanted
+    )
     return _answer(_TABLES, rows)
 
 

@@ -35,7 +35,7 @@ _MOST_ITEMS: Final = 100_000
 _HANDSHAKE_SECONDS: Final = 10.0
 _MOST_CONNECTIONS: Final = 200
 _BAD_BYTES: Final = (TException, ValueError, TypeError, struct.error, IndexError, KeyError, AttributeError, MemoryError)
-"""What the reading of bytes that are no call raises."""
+"""The errors of reading bytes that are not a call."""
 
 
 class RefusedError(Exception):

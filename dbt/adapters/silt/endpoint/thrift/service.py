@@ -58,7 +58,7 @@ class _Running:
     """A statement or a metadata call of a session.
 
     Attributes:
-        operation: the statement; None for a metadata call, whose answer is there from the beginning.
+        operation: the statement; None for a metadata call, whose answer is known from the beginning.
         position: the number of rows that were fetched.
     """
 
@@ -389,7 +389,7 @@ class Calls(TCLIService.Processor):  # type: ignore[misc]
         """Answers one call.
 
         Raises:
-            TException, and other errors: if the bytes are no call.
+            TException, and other errors: if the bytes are not a call.
         """
         name, _, number = iprot.readMessageBegin()
         run = self._processMap.get(name)
