@@ -35,7 +35,7 @@ FLOORS = (
     ("engine/kernel/table", "engine/kernel/storage", "engine/sql"),
     ("engine/kernel/files", "engine/kernel/publication_marks", "engine/sql/grammar", "engine/sql/query"),
     ("engine/kernel/log", "engine/sql/conditions"),
-    ("engine/kernel/scan", "engine/kernel/maintenance"),
+    ("engine/audits", "engine/kernel/scan", "engine/kernel/maintenance"),
     ("engine/kernel/transaction",),
     ("engine/kernel/publication",),
     ("engine/catalog/names", "engine/commands/spark/failures"),

@@ -52,6 +52,7 @@ WAREHOUSE_METHODS = [
     "written",
 ]
 ERRORS = [
+    "AuditFailedError",
     "ChangeDataNotRecordedError",
     "ChangesMissingError",
     "CheckViolationError",

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from dbt.adapters.silt.engine.audits.audit import Audits
 from dbt.adapters.silt.engine.builds import session_reuse
 from dbt.adapters.silt.engine.builds.build_facts import facts_of_query
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
@@ -545,6 +546,7 @@ class Warehouse:
         user_metadata: str | None = None,
         replace_tables: bool = False,
         build: Build | None = None,
+        audits: Audits | None = None,
     ) -> Result:
         """Runs a statement as `sql` does, and returns a query's rows, not yet computed, or the outcome of a change.
 
@@ -555,6 +557,7 @@ class Warehouse:
             user_metadata: see `sql`.
             replace_tables: whether CREATE OR REPLACE VIEW may replace a table, which deletes its rows.
             build: the build whose facts the commit records.
+            audits: the audits that the commit must pass.
 
         Example:
             >>> outcome = warehouse.execute("update orders set amount = 0 where id = 2").outcome
@@ -576,7 +579,9 @@ class Warehouse:
         if build is None and isinstance(parsed, CreateTable):
             now = self.settings.clock.now_ms()
             build = session_reuse.session_build(self._statement_namespace(), parsed, self._session.changes, now)
-        result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
+        result = self._run(
+            parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build, audits=audits)
+        )
         rows = result.dataframe
         return result if rows is None else replace(result, dataframe=self._mapping(rows, parsed))
 

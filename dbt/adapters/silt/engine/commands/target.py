@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 
+from dbt.adapters.silt.engine.audits.audit import AuditResult, Audits
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -88,6 +89,7 @@ class WriteSettings:
         log_skips: whether the package logs skipped work.
         progress: receives the progress of long work.
         build: the build whose facts the commit records, if any.
+        audits: the audits that the commit must pass, if any.
     """
 
     txn: tuple[str, int] | None = None
@@ -99,6 +101,7 @@ class WriteSettings:
     log_skips: bool = False
     progress: Progress = silent
     build: Build | None = None
+    audits: Audits | None = None
 
     def with_commit_info(self, fields: Mapping[str, Json]) -> WriteSettings:
         """Returns the settings with further fields of the commit's `commitInfo`."""
@@ -125,6 +128,7 @@ class Outcome(WriteCounts):
         emptied_at: if skipped, the later version that deleted all rows of the table and kept the transaction
             identifier (TRUNCATE, DELETE without a condition).
         rebuilt: why a statement with CHANGED KEYS replaced all rows.
+        audits: the results of the audits; empty if the statement had none, or was skipped.
 
     Example:
         >>> outcome = Outcome("MERGE", "main.orders", 12, rows_inserted=2, rows_updated=40, attempts=2)
@@ -147,6 +151,7 @@ class Outcome(WriteCounts):
     emptied_at: int | None = None
     unchanged: bool = False
     rebuilt: str | None = None
+    audits: tuple[AuditResult, ...] = ()
 
 
 def check_mode(location: TableLocation, mode: CreateMode) -> None:

@@ -46,6 +46,7 @@
         ValueNotCastableError
         ReplaceWhereMismatchError
         PartitionValueError
+        AuditFailedError
       TableDamagedError                repair or restore the table's files
         CorruptLogError
         MissingLogVersionError
@@ -469,6 +470,21 @@ class PartitionValueError(DataRejectedError):
     """A partition column would contain a value that the log or a folder's name cannot hold, such as an empty string."""
 
     code = "SILT_PARTITION_VALUE"
+
+
+class AuditFailedError(DataRejectedError):
+    """An audit of the table fails on the rows that the commit would have made.
+
+    Attributes:
+        results: the results of all audits of the statement.
+    """
+
+    code = "SILT_AUDIT_FAILED"
+    remedy = "Nothing was written: correct the rows, or the audit if they are right"
+
+    @property
+    def results(self) -> tuple[Any, ...]:
+        return tuple(self.details.get("results", ()))
 
 
 class TableDamagedError(SiltError):

@@ -1,0 +1,1 @@
+"""Audits: tests of the rows that a commit would make, judged before it is made."""
