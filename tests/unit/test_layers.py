@@ -50,7 +50,7 @@ FLOORS = (
     ("engine/commands/merge", "engine/commands/tables", "engine/commands/maintenance"),
     ("engine/commands/insert",),
     ("engine/statements/resolve",),
-    ("engine/answers", "engine/builds"),
+    ("engine/answers", "engine/builds", "engine/statements/transactions"),
     ("engine/statements/steps",),
     ("engine/changed_keys",),
     ("engine/statements/execute",),

@@ -75,9 +75,10 @@ from dbt.adapters.silt.engine.statements.resolve.reads import ReadHistory, Resol
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
-from dbt.adapters.silt.engine.statements.steps import on_table, skips
+from dbt.adapters.silt.engine.statements.steps import on_table
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
-from dbt.adapters.silt.engine.statements.steps.transactions import SessionTransaction
+from dbt.adapters.silt.engine.statements.transactions import work_ids
+from dbt.adapters.silt.engine.statements.transactions.session_transaction import SessionTransaction
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -415,7 +416,7 @@ class Warehouse:
             Decimal('2.00')
         """
         here = self._session.namespace
-        transaction = self._session.transaction.begun(here.database, skips.checked(txn))
+        transaction = self._session.transaction.begun(here.database, work_ids.checked(txn))
         session = self._seen_by(self.spark, transaction, self._session.read_history)
         session.namespace.temporary = here.temporary
         within = self._with(replace(session, changes=self._session.changes))
@@ -701,7 +702,7 @@ class Warehouse:
             user_metadata=self._user_metadata(statement) if user_metadata is None else user_metadata,
         )
         return WriteSettings(
-            txn=skips.checked(txn),
+            txn=work_ids.checked(txn),
             commit=commit,
             is_forgotten_on_replace=self.settings.is_forgotten_on_replace,
             log_skips=self.settings.log_skips,

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.engine.catalog.branches import later_statements
     from dbt.adapters.silt.engine.sql import ast, tokens
-    from dbt.adapters.silt.engine.statements.steps import transactions
+    from dbt.adapters.silt.engine.statements.transactions import session_transaction
 else:
     later_statements = lazy_module("dbt.adapters.silt.engine.catalog.branches.later_statements")
     ast = lazy_module("dbt.adapters.silt.engine.sql.ast")
     tokens = lazy_module("dbt.adapters.silt.engine.sql.tokens")
-    transactions = lazy_module("dbt.adapters.silt.engine.statements.steps.transactions")
+    session_transaction = lazy_module("dbt.adapters.silt.engine.statements.transactions.session_transaction")
 
 _ROLE = "after_publish"
 
@@ -79,7 +79,7 @@ class LaterStatementMethods(metaclass=AdapterMeta):
             UnsupportedStatementError: if it cannot run by itself.
         """
         statement = self.connections.handle.warehouse.parsed(text)
-        is_branch = isinstance(statement, ast.SetSetting) and statement.key == transactions.BRANCH_SETTING
+        is_branch = isinstance(statement, ast.SetSetting) and statement.key == session_transaction.BRANCH_SETTING
         if is_branch or isinstance(statement, (ast.Begin, ast.Commit, ast.Rollback)):
             raise UnsupportedStatementError(
                 f"`{text}` cannot run after the publication: each statement there is committed by itself",

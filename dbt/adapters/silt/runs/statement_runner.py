@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.sql.ast import Begin, SetSetting, Statement
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
-from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
+from dbt.adapters.silt.engine.statements.transactions.session_transaction import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.units import StatementScope, Unit, on_run_hook_scope, run_operation_scope

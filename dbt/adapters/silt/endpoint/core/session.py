@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.statements.execute.dataframe_write import WriteOptions
 from dbt.adapters.silt.engine.statements.steps.context import Result
-from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
+from dbt.adapters.silt.engine.statements.transactions.session_transaction import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.environment import Environment
 from dbt.adapters.silt.session.fetch import fetchable

@@ -7,7 +7,7 @@ from dbt.adapters.silt.engine.kernel.errors import SchemaNotFoundError, Unsuppor
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ObjectKind
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
-from dbt.adapters.silt.engine.statements.steps.transactions import BRANCH_SETTING
+from dbt.adapters.silt.engine.statements.transactions.session_transaction import BRANCH_SETTING
 
 _NOTHING = Result()
 _VERSIONS = "table string, version bigint"

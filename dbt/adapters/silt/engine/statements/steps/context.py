@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.sql.query.quotes import at_rest
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
-from dbt.adapters.silt.engine.statements.steps.transactions import SessionTransaction
+from dbt.adapters.silt.engine.statements.transactions.session_transaction import SessionTransaction
 
 _COUNTS: Final = ("version", "num_affected_rows", "num_inserted_rows", "num_updated_rows", "num_deleted_rows")
 

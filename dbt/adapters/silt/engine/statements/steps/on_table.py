@@ -30,9 +30,9 @@ from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
-from dbt.adapters.silt.engine.statements.steps import skips
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
+from dbt.adapters.silt.engine.statements.transactions import work_ids
 
 SOURCE_ALIAS = "__silt_source"
 """Qualifies the columns of a query that has no alias."""
@@ -213,7 +213,7 @@ def report(context: Context, log: DeltaLog, result: Result) -> Result:
     if result.outcome is not None:
         _forget_reads(context, log)
         if context.settings.txn is not None:
-            skips.note_applied(log, context.settings.txn)
+            work_ids.note_applied(log, context.settings.txn)
     return result
 
 
@@ -282,7 +282,7 @@ def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> 
     if found is not None:
         done = replace(done, version=found.commit.version, emptied_at=found.emptied_at)
     if context.settings.log_skips:
-        skips.log_skip(log, txn, done)
+        work_ids.log_skip(log, txn, done)
     return done
 
 

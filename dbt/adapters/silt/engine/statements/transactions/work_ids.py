@@ -1,4 +1,4 @@
-"""Checks transaction identifiers, and logs units of work that are skipped because a table already contains them."""
+"""Checks the identifiers of work, and logs units of work that are skipped because a table already contains them."""
 
 from __future__ import annotations
 
