@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.arrow.file_read import read_file
 from dbt.adapters.silt.engine.arrow.read import TableRead
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.rows.file_read import read_file
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.table.schema import primitive_types
 from tests.corpus.corpus import CORPUS, REFUSED, log_of, needs_corpus, readable
 

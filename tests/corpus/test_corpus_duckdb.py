@@ -13,9 +13,9 @@ import pytest
 from dbt.adapters.silt.duckdb_file import file
 from dbt.adapters.silt.duckdb_file.views import TableView
 from dbt.adapters.silt.engine.arrow.read import TableRead
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from tests.corpus.corpus import needs_corpus
 from tests.corpus.test_corpus_arrow import READ
 

@@ -18,11 +18,11 @@ from typing import Final, NoReturn
 from dbt.adapters.silt import engine as silt_engine
 from dbt.adapters.silt.cli import show
 from dbt.adapters.silt.engine.arrow.read import TableRead, condition
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.scan import min_max, skipping
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER

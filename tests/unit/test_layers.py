@@ -36,6 +36,7 @@ FLOORS = (
     ("engine/kernel/files", "engine/kernel/publication_marks", "engine/sql/grammar", "engine/sql/query"),
     ("engine/kernel/log", "engine/sql/conditions"),
     ("engine/audits", "engine/kernel/scan", "engine/kernel/maintenance"),
+    ("engine/kernel/rows",),
     ("engine/kernel/transaction",),
     ("engine/kernel/publication",),
     ("engine/catalog/names", "engine/commands/spark/failures"),

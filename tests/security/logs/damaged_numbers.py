@@ -18,10 +18,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import SystemClock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_type
 from dbt.adapters.silt.engine.kernel.table.actions import (
     Action,
     AddFile,

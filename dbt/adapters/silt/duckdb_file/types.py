@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dbt.adapters.silt.engine.arrow.file_read import partition_value
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
+from dbt.adapters.silt.engine.kernel.rows.file_read import partition_value
 from dbt.adapters.silt.engine.kernel.table import collations
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,

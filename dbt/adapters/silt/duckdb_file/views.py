@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from dbt.adapters.silt.duckdb_file.types import literal, partition_literal, quoted, type_of, value_of
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan, ScanColumn
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name
 

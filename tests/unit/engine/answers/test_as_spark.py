@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.answers.quick import Quick, QuickAnswer, Source
 from dbt.adapters.silt.engine.answers.sessions import UNKNOWN_ZONE, Names
-from dbt.adapters.silt.engine.arrow.types import uniform
+from dbt.adapters.silt.engine.kernel.rows.types import uniform
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.session.fetch import fetchable
 from tests.examples import examples

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt.engine.arrow.read import TableRead, condition, in_order
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.errors import DataFileMissingError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.storage import object_store
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize

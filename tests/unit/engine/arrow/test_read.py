@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.silt import engine as silt
-from dbt.adapters.silt.engine.arrow.types import INSTANT, LOCAL_TIME
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
     DataFileChangedError,
@@ -29,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
     VersionNotFoundError,
 )
+from dbt.adapters.silt.engine.kernel.rows.types import INSTANT, LOCAL_TIME
 from tests.unit.engine.house import House
 
 NESTED = (

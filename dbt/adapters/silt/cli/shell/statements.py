@@ -13,9 +13,9 @@ from dbt.adapters.silt.engine.answers.explained import explained
 from dbt.adapters.silt.engine.answers.quick import Quick
 from dbt.adapters.silt.engine.answers.select_text import table_select
 from dbt.adapters.silt.engine.answers.sessions import Names, change_no_answer, changes_session, known_zone
-from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel import errors
+from dbt.adapters.silt.engine.kernel.rows.types import uniform
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.sql.grammar.parse import parse

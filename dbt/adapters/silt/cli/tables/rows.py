@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from dbt.adapters.silt.engine.arrow.read import TableRead, condition
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 
 NULL = "null"
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.answers.data_tests import PreparedTest, prepared_test
 from dbt.adapters.silt.engine.answers.quick import Prepared, Quick
 from dbt.adapters.silt.engine.answers.sessions import Names, change_no_answer, known_zone
-from dbt.adapters.silt.engine.arrow.types import uniform
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import SiltError
+from dbt.adapters.silt.engine.kernel.rows.types import uniform
 from dbt.adapters.silt.engine.sql.ast import Query
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.grammar.session import immediate

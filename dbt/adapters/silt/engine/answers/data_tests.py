@@ -12,10 +12,10 @@ from dbt.adapters.silt.engine.answers import data_test_text as texts
 from dbt.adapters.silt.engine.answers.data_test_text import Accepted, DataTest, NotNull, Related, Rows, Unique
 from dbt.adapters.silt.engine.answers.quick import MOST_BYTES, Quick, QuickAnswer, Source, is_plain
 from dbt.adapters.silt.engine.arrow.read import TableRead
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Expression
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, StructField

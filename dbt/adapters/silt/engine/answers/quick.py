@@ -11,13 +11,13 @@ import pyarrow as pa
 from dbt.adapters.silt.engine.answers.select_text import ListedColumn, TableSelect, literal_select, table_select
 from dbt.adapters.silt.engine.answers.sessions import Names
 from dbt.adapters.silt.engine.arrow.read import TableRead
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
-from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.near_names import near_names, some_of
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_type
 from dbt.adapters.silt.engine.kernel.scan import min_max
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table import collations

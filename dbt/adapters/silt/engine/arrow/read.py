@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.arrow.file_read import read_file
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableSource, path_in, snapshot_of
 from dbt.adapters.silt.engine.kernel import near_names
 from dbt.adapters.silt.engine.kernel.errors import DataFileChangedError, DataFileMissingError, TableDamagedError
@@ -23,6 +21,8 @@ from dbt.adapters.silt.engine.kernel.files.page_bounds import MOST_KEPT, Decoded
 from dbt.adapters.silt.engine.kernel.log import commit_search
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.file_read import read_file
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
@@ -37,7 +37,7 @@ Read: TypeAlias = Callable[[AddFile], Iterator[pa.RecordBatch]]
 _AHEAD: Final = 4
 """The number of batches that are read ahead from each file, unless they are large."""
 _LARGE: Final = 16 << 20
-"""The size of a batch in bytes from which on no other batch is read ahead."""
+"""While a batch of at least this many bytes is used, no other batch is read ahead."""
 
 _LOOK_SECONDS: Final = 0.1
 
@@ -132,10 +132,10 @@ class ReadOptions(TypedDict, total=False):
 
     Attributes:
         version: version of the table; the newest by default.
-        timestamp: time as of which the table is read; without a zone it is in UTC.
+        timestamp: time whose state of the table is read; without a zone it is in UTC.
         storage: settings of the object store.
         external_paths: whether the table may name files that are neither in its folder nor in the warehouse.
-        time_zone: zone for times in `where` that have no zone; UTC by default.
+        time_zone: zone for times in the condition that have no zone; UTC by default.
         branch: the id of a run that is not published; the table is read as the run sees it.
     """
 

@@ -137,7 +137,7 @@ class TableLocation:
     """The folder or URL of a table, and the settings of its storage.
 
     Attributes:
-        allowed: other folders in which its log may name files; None for any folder.
+        allowed: other folders whose files its log may name; None for any folder.
     """
 
     root: str

@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import WriterCommitMessage
 
-from dbt.adapters.silt.engine.arrow.casts import FileTraits, fitted, to_table, too_long
-from dbt.adapters.silt.engine.arrow.filters import outcomes
-from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.commands.spark.partitions import IN_FILE_TAG
 from dbt.adapters.silt.engine.datasource.write_plan import WritePlan
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footer
 from dbt.adapters.silt.engine.kernel.files.stats_json import float_text
+from dbt.adapters.silt.engine.kernel.rows.casts import FileTraits, fitted, to_table, too_long
+from dbt.adapters.silt.engine.kernel.rows.filters import outcomes
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_type
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID, stored_schema
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE

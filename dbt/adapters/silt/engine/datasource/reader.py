@@ -13,16 +13,16 @@ from pyroaring import BitMap64
 from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from dbt.adapters.silt.engine.arrow.file_read import read_file
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableLocation
-from dbt.adapters.silt.engine.arrow.types import INSTANT
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema, spark_schema
 from dbt.adapters.silt.engine.datasource.pushed_filters import predicate
 from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, TypeMismatchError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors, stats_json
 from dbt.adapters.silt.engine.kernel.files.file_guard import Content, FileGuard
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.file_read import read_file
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
+from dbt.adapters.silt.engine.kernel.rows.types import INSTANT
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, ChangedFile
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile

@@ -11,7 +11,6 @@ import pyarrow as pa
 from pyspark.sql import datasource as api
 from pyspark.sql.types import StructType
 
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.arrow.tables import TableLocation
 from dbt.adapters.silt.engine.datasource import reader
 from dbt.adapters.silt.engine.datasource.options import Options, at_most_one, starting_version
@@ -21,6 +20,7 @@ from dbt.adapters.silt.engine.datasource.reader import FeedPart, FeedScan, FileP
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentDropError, InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.scan.change_feed import FEED_COLUMNS, ChangedFile
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 

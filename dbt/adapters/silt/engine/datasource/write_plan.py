@@ -9,7 +9,6 @@ from pyspark.sql import types as spark_types
 
 from dbt.adapters.silt.engine.arrow.read import condition
 from dbt.adapters.silt.engine.arrow.tables import TableLocation
-from dbt.adapters.silt.engine.arrow.types import arrow_schema
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.datasource.options import Options, at_most_one
@@ -17,6 +16,7 @@ from dbt.adapters.silt.engine.datasource.write_target import TargetTable
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_schema
 from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyspark.sql import datasource as api
 from pyspark.sql.types import StructType
 
-from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.catalog.names.locations import table_location
 from dbt.adapters.silt.engine.catalog.open_databases import open_location
 from dbt.adapters.silt.engine.commands.commit import commit, discard_folder
@@ -30,6 +29,7 @@ from dbt.adapters.silt.engine.datasource.write_target import TargetTable
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_type
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing

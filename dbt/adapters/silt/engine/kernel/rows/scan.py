@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dbt.adapters.silt.engine.arrow.filters import is_exact
-from dbt.adapters.silt.engine.arrow.types import arrow_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.rows.filters import is_exact
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_schema
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import column_mapping
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata

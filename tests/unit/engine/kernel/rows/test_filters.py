@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.arrow.filters import is_exact, outcomes
 from dbt.adapters.silt.engine.kernel.errors import InternalError
+from dbt.adapters.silt.engine.kernel.rows.filters import is_exact, outcomes
 from dbt.adapters.silt.engine.kernel.table.expressions import (
     FALSE,
     NULL,

@@ -11,8 +11,6 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.arrow.casts import position
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.files import file_guard, footers, stats_json
 from dbt.adapters.silt.engine.kernel.files.data_files import in_data_file, located
@@ -20,6 +18,8 @@ from dbt.adapters.silt.engine.kernel.files.file_guard import Contradiction, Expe
 from dbt.adapters.silt.engine.kernel.files.footers import ColumnChunks
 from dbt.adapters.silt.engine.kernel.files.page_bounds import PageBounds
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, document
+from dbt.adapters.silt.engine.kernel.rows.casts import position
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.scan.skipping import might_match
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata

@@ -11,8 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.silt.engine.arrow.file_read import partition_value, read_file
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.errors import (
     CorruptLogError,
     DataFileChangedError,
@@ -24,6 +22,8 @@ from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES
 from dbt.adapters.silt.engine.kernel.files.plain_types import BATCH_ROWS
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
+from dbt.adapters.silt.engine.kernel.rows.file_read import partition_value, read_file
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.schema import (

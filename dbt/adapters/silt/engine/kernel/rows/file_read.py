@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.arrow import casts
-from dbt.adapters.silt.engine.arrow.casts import FileTraits, fitted, position, to_table
-from dbt.adapters.silt.engine.arrow.filters import outcomes
-from dbt.adapters.silt.engine.arrow.open_file import RowGroups, first_line, open_parquet, problems
-from dbt.adapters.silt.engine.arrow.scan import ArrowScan, ScanColumn
-from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import CorruptDeletionVectorError, TableDamagedError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.footer_check import field_id
 from dbt.adapters.silt.engine.kernel.files.footers import WIDE_DIFFERENCES, may_be_wide_differences
 from dbt.adapters.silt.engine.kernel.files.page_bounds import MOST_OF_A_FILE, DecodedTexts, PageBounds, rows_of
+from dbt.adapters.silt.engine.kernel.rows import casts
+from dbt.adapters.silt.engine.kernel.rows.casts import FileTraits, fitted, position, to_table
+from dbt.adapters.silt.engine.kernel.rows.filters import outcomes
+from dbt.adapters.silt.engine.kernel.rows.open_file import RowGroups, first_line, open_parquet, problems
+from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan, ScanColumn
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_type
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, columns

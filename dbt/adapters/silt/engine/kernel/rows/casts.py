@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.silt.engine.arrow.types import arrow_type
 from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.files.footer_check import field_id
 from dbt.adapters.silt.engine.kernel.files.plain_types import plain
+from dbt.adapters.silt.engine.kernel.rows.types import arrow_type
 from dbt.adapters.silt.engine.kernel.table.column_mapping import PARQUET_FIELD_ID
 from dbt.adapters.silt.engine.kernel.table.schema import ArrayType, DataType, MapType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.text_lengths import length_limit, plain_type
