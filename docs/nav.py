@@ -59,7 +59,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "tools",
         "endpoint",
     ),
-    "engine": ("python", "transactions", "arrow", "data-source", "other-engines"),
+    "engine": ("python", "transactions", "enforced-keys", "arrow", "data-source", "other-engines"),
     "reference": ("profile", "configs", "errors", "statements", "table-properties", "table-features"),
 }
 """The pages of a folder that come before the others."""

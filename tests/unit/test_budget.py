@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1671,
-    "cli": 4525,
+    "cli": 4526,
     "command_server": 1550,
     "dbt_seams": 1210,
     "duckdb_file": 548,
@@ -28,9 +28,9 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13350,
     "engine/datasource": 2250,
-    "engine/kernel": 22276,
+    "engine/kernel": 23040,
     "engine/sql": 7750,
-    "engine/statements": 7114,
+    "engine/statements": 7115,
     "kept_spark": 1150,
     "materializations": 6328,
     "methods": 2208,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 101462
+TOTAL = 102241
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
-from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
 from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, all_fields
 from dbt.adapters.silt.lazy import lazy_module
 
@@ -190,8 +190,9 @@ def _facts(log: DeltaLog, snapshot: Snapshot) -> Facts:
 
 def _constraints(snapshot: Snapshot) -> dict[str, str]:
     checks = {name: f"check ({condition})" for name, condition in snapshot.properties.constraints.items()}
-    keys = {name: f"{key.sql} (not enforced)" for name, key in table_keys(snapshot.metadata.configuration).items()}
-    return {**checks, **keys}
+    keys = table_keys(snapshot.metadata.configuration).items()
+    notes = {name: enforcement(key, snapshot.transactions, snapshot.version) for name, key in keys}
+    return {**checks, **{name: f"{key.sql} ({notes[name]})" for name, key in keys}}
 
 
 def _clustering(snapshot: Snapshot) -> list[str]:

@@ -147,7 +147,7 @@ def table_stats(snapshot: Snapshot, committed_ms: int) -> list[StatsItem]:
         ("files", "Files", snapshot.num_files, "Number of data files"),
         ("version", "Version", snapshot.version, "Version of the table's log"),
         ("last_modified", "Last modified", f"{changed:%Y-%m-%d %H:%M:%S} UTC", "Time of the last commit"),
-        ("keys", "Keys", keys or None, "Declared keys, which are not enforced"),
+        ("keys", "Keys", keys or None, "Declared keys; commits check enforced keys"),
     ]
     return [
         StatsItem(id=id, label=label, value=value, include=True, description=text)

@@ -25,10 +25,11 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFoundError, SchemaNotFoundError
 from dbt.adapters.silt.engine.kernel.log.commit_file import counts_of
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
-from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, all_fields
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.run_history import problem_of
@@ -164,7 +165,7 @@ def table_json(name: str, content: TableContent) -> dict[str, Any]:
             doubt=snapshot.doubt,
             features=features_of(snapshot.protocol),
             leftOut=content.history.left_out or None,
-            schemas=[_metadata(each, texts) for each in _definitions(content)],
+            schemas=[_metadata(each, content.snapshot, texts) for each in _definitions(content)],
             commits=list(_commits(content, texts)),
         ),
         **layout,
@@ -189,7 +190,7 @@ def _definitions(content: TableContent) -> list[Metadata]:
     return [*changed[:-1], content.snapshot.metadata]
 
 
-def _metadata(metadata: Metadata, texts: Texts) -> dict[str, Any]:
+def _metadata(metadata: Metadata, snapshot: Snapshot, texts: Texts) -> dict[str, Any]:
     columns = [
         row(
             texts.number(name),
@@ -200,7 +201,10 @@ def _metadata(metadata: Metadata, texts: Texts) -> dict[str, Any]:
         )
         for name, field in _fields(StructType.from_json(metadata.schema_string))
     ]
-    keys = {name: f"{key.sql} (not enforced)" for name, key in table_keys(metadata.configuration).items()}
+    keys = {
+        name: f"{key.sql} ({enforcement(key, snapshot.transactions, snapshot.version)})"
+        for name, key in table_keys(metadata.configuration).items()
+    }
     return present(
         columns=columns,
         properties=dict(sorted(metadata.configuration.items())),

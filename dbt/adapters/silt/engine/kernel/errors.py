@@ -10,6 +10,7 @@
           ProtocolChangedError
           ConcurrentTransactionError
           ConcurrentDomainError
+          ConcurrentKeyError
           ConcurrentCreateError
           ConcurrentDropError
         CommitAttemptsExhaustedError
@@ -42,6 +43,7 @@
       DataRejectedError                correct the data
         NotNullViolationError
         CheckViolationError
+        KeyViolationError
         MultipleSourceRowsError
         ValueNotCastableError
         ReplaceWhereMismatchError
@@ -202,6 +204,12 @@ class ConcurrentDomainError(ConcurrentModificationError):
     """A winner set a metadata domain that this transaction also sets."""
 
     code = "SILT_CONCURRENT_DOMAIN"
+
+
+class ConcurrentKeyError(ConcurrentModificationError):
+    """A winner added a row with a key that this transaction adds too, under an enforced PRIMARY KEY or UNIQUE."""
+
+    code = "SILT_CONCURRENT_KEY"
 
 
 class ConcurrentCreateError(ConcurrentModificationError):
@@ -442,6 +450,12 @@ class CheckViolationError(DataRejectedError):
     """A row breaks a CHECK constraint or an invariant."""
 
     code = "SILT_CHECK_VIOLATION"
+
+
+class KeyViolationError(DataRejectedError):
+    """Two rows would have the same key under an enforced PRIMARY KEY or UNIQUE."""
+
+    code = "SILT_KEY_VIOLATION"
 
 
 class MultipleSourceRowsError(DataRejectedError):

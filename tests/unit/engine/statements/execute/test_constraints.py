@@ -100,7 +100,8 @@ def test_keys_are_dropped_by_a_replacement_and_kept_by_a_clone_and_a_restore(hou
     ("columns", "error", "message"),
     [
         ("id int, primary key (gone)", ColumnNotFoundError, "gone"),
-        ("id int, unique (id) enforced", UnsupportedStatementError, "cannot be enforced"),
+        ("id int, foreign key (id) references days enforced", UnsupportedStatementError, "cannot be enforced"),
+        ("id array<int>, unique (id) enforced", UnsupportedStatementError, "`id` has the type"),
         ("id int primary key, day date primary key", InvalidStatementError, "only one primary key"),
         ("id int, constraint a check (id > 0), constraint A unique (id)", InvalidStatementError, "`A` already"),
         ("id int, foreign key (id) references days (day, month)", InvalidStatementError, "has 1 columns"),

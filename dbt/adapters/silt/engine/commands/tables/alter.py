@@ -141,18 +141,20 @@ def add_constraint(spark: SparkSession, target: Target, name: str, condition: st
 
 
 def add_keys(target: Target, keys: Mapping[str, Key], settings: WriteSettings) -> Outcome:
-    """Records keys, by name. Keys are not enforced, neither for existing rows nor for new rows.
+    """Records keys, by name. The commit checks the existing rows of enforced keys.
 
     Raises:
         ColumnNotFoundError, InvalidStatementError: see `kernel.table.keys.checked_keys`.
-        ConcurrentModificationError: if another writer changed the table's metadata.
+        KeyViolationError, NotNullViolationError: if existing rows break an enforced key.
+        ConcurrentModificationError: if another writer changed the table's metadata, or added rows to an enforced key.
     """
     target.check_writable()
     metadata = target.snapshot.metadata
     added = checked_keys(keys, target.snapshot.schema, target.name, table_keys(metadata.configuration).values())
     changed = replace(metadata, configuration={**metadata.configuration, **key_properties(added)})
     parameters = {"name": ", ".join(added), "expr": ", ".join(key.sql for key in added.values())}
-    return commit_metadata(target, MetadataChange(Operation("ADD CONSTRAINT", parameters), changed), settings)
+    reads = ReadSet(whole_table=any(key.enforced for key in added.values()))
+    return commit_metadata(target, MetadataChange(Operation("ADD CONSTRAINT", parameters), changed, reads), settings)
 
 
 def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteSettings) -> Outcome:

@@ -120,6 +120,7 @@ def drop_columns(
         schema = schema_edits.dropped(schema, path, target.name)
         gone.append(path)
     generated.check_not_used(spark, target.snapshot.schema, (path[0] for path in gone), target.name)
+    keys.check_droppable(target.snapshot.metadata, gone, target.name)
     operation = Operation("DROP COLUMNS", {"columns": as_json([spelled(path) for path in gone])})
     metadata = keys.without_columns(stats_columns.without(_checked_metadata(target, schema), gone), gone)
     _check_conditions(spark, target, metadata)

@@ -82,7 +82,7 @@ class Definition:
         columns: the declared columns in order; empty if the query defines all columns. A query's columns are matched by
             position; it may omit generated and identity columns.
         constraints: the conditions of CHECK constraints in SQL, by name.
-        keys: the keys by name, recorded but not enforced.
+        keys: the keys by name.
         differences_by: the key by which only the rows that differ are written, if any.
         source: the table whose definition is copied; `properties` override its properties.
     """

@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.identity import identity_of
-from dbt.adapters.silt.engine.kernel.table.keys import table_keys
+from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
@@ -191,12 +191,13 @@ def _column_rows(schema: StructType, partition_columns: tuple[str, ...]) -> Iter
 
 def _constraint_rows(snapshot: Snapshot) -> Iterator[tuple[object, ...]]:
     checks = {name: _check(condition) for name, condition in snapshot.properties.constraints.items()}
-    keys = {name: key.sql for name, key in table_keys(snapshot.metadata.configuration).items()}
+    keys = table_keys(snapshot.metadata.configuration)
     if checks or keys:
         yield "", "", ""
         yield "# Constraints", "", ""
     yield from ((name, text, "enforced") for name, text in checks.items())
-    yield from ((name, text, "not enforced") for name, text in keys.items())
+    for name, key in keys.items():
+        yield name, key.sql, enforcement(key, snapshot.transactions, snapshot.version)
 
 
 def _check(condition: str) -> str:

@@ -22,11 +22,13 @@ from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net_changes
 from dbt.adapters.silt.engine.kernel.publication.prepared import drops
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION, Changes
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.enforced_keys import states_keys_at, with_statement
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
 OUTSIDE: Final = (
@@ -106,6 +108,8 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
         changes = Changes(changes.operation, metadata=changes.metadata)
     if base is not None:
         changes = _with_forgotten(changes, base)
+    if not drops(changes):
+        changes = with_statement(changes, states_keys_at(commits[-1].version, commits[-1].of(SetTransaction)))
     if sum(commit.changes_rows for commit in commits) > 1:
         changes = replace(changes, change_files=())
     before = None if base is None else base.metadata
@@ -216,7 +220,7 @@ def _units(commits: Sequence[WinningCommit]) -> dict[str, Json]:
         done.app_id: {name: value for name, value in commit.info.to_json().items() if name not in _OF_THE_COMMIT}
         for commit in commits
         for done in commit.of(SetTransaction)
-        if not is_position(done.app_id)
+        if not is_position(done.app_id) and done.app_id != VERIFIED
     }
 
 

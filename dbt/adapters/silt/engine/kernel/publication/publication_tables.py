@@ -33,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts
+from dbt.adapters.silt.engine.kernel.transaction.enforced_keys import NewKeys, states_keys, with_keys_to_publish
 
 _ONLY_READ: Final = Operation("TRANSACTION")
 
@@ -94,7 +95,7 @@ class ExistingTable:
     def put(self, settle: prepared.Settle) -> int:
         """Puts the commit at the first free version after its base."""
         assert self.info is not None
-        log, pending, info = self.log, self.pending, self.info
+        log, pending, info, keys = self.log, self.pending, self.info, NewKeys(self.log, self.pending)
         folder, place = log_folder_of(log, pending.base), AttemptPoint(pending.base.version + 1, pending.base.timestamp)
         while True:
             entry = entry_at(log, pending.base, pending.changes, info, place)
@@ -108,7 +109,7 @@ class ExistingTable:
                     return winner.version
                 if self.is_pinned:
                     raise prepared.VersionTaken(log.name)
-                pending = check_conflicts(winner, pending)
+                pending = keys.checked(winner, check_conflicts(winner, pending))
                 place = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), place.attempt + 1)
 
     def check_exists(self) -> None:
@@ -124,10 +125,15 @@ class ExistingTable:
         for winner in _winners(self.log, newest + 1, settle, publication):
             pending, newest = check_conflicts(winner, pending), winner.version
             is_changed = is_changed or winner.changes_rows
-        if newest == pending.base.version:
+        if newest > pending.base.version:
+            base = replace(self.log.snapshot_at(newest), log_folder=pending.base.log_folder)
+            pending = replace(pending, base=base)
+        elif self.info is None or states_keys(pending.changes):
             return self
-        base = replace(self.log.snapshot_at(newest), log_folder=pending.base.log_folder)
-        return replace(self, pending=replace(pending, base=base), is_changed_by_others=is_changed)
+        if self.info is not None:
+            changes = with_keys_to_publish(self.log, pending.base, pending.changes)
+            pending = replace(pending, changes=changes)
+        return replace(self, pending=pending, is_changed_by_others=is_changed)
 
 
 def existing_table(log: DeltaLog, part: Part) -> ExistingTable:
@@ -197,7 +203,8 @@ class NewTable:
 
     def checked(self, settle: prepared.Settle, publication: int | None = None) -> NewTable:  # noqa: ARG002
         """Opens the folder of the log again, which the end of an aborted publication has replaced."""
-        return replace(self, folder=log_folder_of(self.log, None))
+        changes = self.changes if states_keys(self.changes) else with_keys_to_publish(self.log, None, self.changes)
+        return replace(self, changes=changes, folder=log_folder_of(self.log, None))
 
     @property
     def next_version(self) -> int:

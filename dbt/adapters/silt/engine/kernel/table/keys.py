@@ -1,8 +1,12 @@
-"""Records PRIMARY KEY, UNIQUE and FOREIGN KEY as table properties, for people and tools; they are not enforced.
+"""Records PRIMARY KEY, UNIQUE and FOREIGN KEY as table properties; a key is enforced if its definition says so.
 
 The Delta format has no keys. Each key is a table property, `silt.constraints.<name>`, whose value is JSON:
 
     {"kind": "foreign key", "columns": ["customer_id"], "references": ["silt", "main", "customers"], "to": ["id"]}
+    {"kind": "primary key", "columns": ["id"], "enforced": true}
+
+Each commit of this package records that the enforced keys hold at its version, in the transaction identifier
+`VERIFIED`, which survives checkpoints and the clean-up of the log (decision 0127).
 """
 
 from __future__ import annotations
@@ -11,13 +15,27 @@ import enum
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidPropertyError,
+    InvalidStatementError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
-from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata
+from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.properties import KEY_PREFIX, TableProperties
-from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.schema import DecimalType, PrimitiveType, StructField, StructType
+from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
+
+VERIFIED: Final = "silt.keys"
+"""The application id whose version is the last version whose enforced keys are known to hold."""
+
+_COMPARED: Final = frozenset(
+    "boolean byte short integer long float double string binary date timestamp timestamp_ntz".split()
+)
+"""The types of the columns of enforced keys, besides decimals; a string with a collation is another type."""
 
 
 class KeyKind(enum.Enum):
@@ -34,12 +52,14 @@ class Key:
         columns: names of top-level columns of the table.
         references: parts of the name of the table that a foreign key references; empty for other kinds.
         to: referenced columns; empty if the definition omits them.
+        enforced: whether commits are refused whose rows break the key.
     """
 
     kind: KeyKind
     columns: tuple[str, ...]
     references: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
+    enforced: bool = False
 
     @property
     def sql(self) -> str:
@@ -47,12 +67,14 @@ class Key:
         text = f"{self.kind.value.upper()} ({quoted_list(self.columns)})"
         if self.references:
             text += f" REFERENCES {'.'.join(map(quote, self.references))}"
-        return f"{text} ({quoted_list(self.to)})" if self.to else text
+        text = f"{text} ({quoted_list(self.to)})" if self.to else text
+        return f"{text} ENFORCED" if self.enforced else text
 
     def to_json(self) -> str:
         """Returns the value of the table property."""
         target: dict[str, Json] = {"references": list(self.references), "to": list(self.to)}
         present = {name: value for name, value in target.items() if value}
+        present |= {"enforced": True} if self.enforced else {}
         body = {"kind": self.kind.value, "columns": list(self.columns), **present}
         return json.dumps(body, ensure_ascii=False)
 
@@ -70,6 +92,42 @@ def table_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
     }
 
 
+def enforced_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
+    """Returns the enforced keys of a table by name. Raises as `table_keys`."""
+    return {name: key for name, key in table_keys(configuration).items() if key.enforced}
+
+
+def same_keys(before: Metadata, after: Metadata) -> bool:
+    """Returns whether every enforced key of a table was enforced before, for the same columns with the same types."""
+    return _definitions(after) <= _definitions(before)
+
+
+def _definitions(metadata: Metadata) -> set[tuple[KeyKind, tuple[tuple[str, Any], ...]]]:
+    schema = StructType.from_json(metadata.schema_string)
+    fields = {
+        key: [schema.require(name) for name in key.columns] for key in enforced_keys(metadata.configuration).values()
+    }
+    return {
+        (key.kind, tuple((each.physical_name, padded_type(each)) for each in found)) for key, found in fields.items()
+    }
+
+
+def unverified_since(transactions: Mapping[str, SetTransaction], version: int) -> int | None:
+    """Returns the first version whose enforced keys are not known to hold, or None if they hold at this version."""
+    recorded = transactions.get(VERIFIED)
+    if recorded is None or not 0 <= recorded.version <= version:
+        return 0
+    return None if recorded.version == version else recorded.version + 1
+
+
+def enforcement(key: Key, transactions: Mapping[str, SetTransaction], version: int) -> str:
+    """Returns whether a key is enforced, for users: another engine may have added rows that break it."""
+    if not key.enforced:
+        return "not enforced"
+    since = unverified_since(transactions, version)
+    return "enforced" if since is None else f"enforced, but unverified since version {since}"
+
+
 def constraint_names(configuration: Mapping[str, str]) -> list[str]:
     """Returns the names of all constraints of a table: its keys and its CHECK constraints."""
     return [*table_keys(configuration), *TableProperties(configuration).constraints]
@@ -85,6 +143,7 @@ def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there:
         ColumnNotFoundError: if a column of a key does not exist.
         InvalidStatementError: if there would be two primary keys, or a foreign key has another number of columns than
             it references.
+        UnsupportedStatementError: if an enforced key has a column whose values cannot be compared.
     """
     kinds = [key.kind for key in (*there, *keys.values())]
     if kinds.count(KeyKind.PRIMARY_KEY) > 1:
@@ -96,10 +155,22 @@ def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there:
                 remedy="Name as many columns as it references",
                 table=table,
             )
+        for column in key.columns if key.enforced else ():
+            _check_compared(name, schema.require(column, table), table)
     return {
         name: replace(key, columns=tuple(schema.require(column, table).name for column in key.columns))
         for name, key in keys.items()
     }
+
+
+def _check_compared(name: str, field: StructField, table: str) -> None:
+    if isinstance(field.type, DecimalType) or (isinstance(field.type, PrimitiveType) and field.type.name in _COMPARED):
+        return
+    raise UnsupportedStatementError(
+        f"the key `{name}` cannot be enforced: its column `{field.name}` has the type {field.type.sql_name}",
+        remedy="Choose columns of numbers, texts without a collation, dates or times, or leave ENFORCED out",
+        table=table,
+    )
 
 
 def key_properties(keys: Mapping[str, Key]) -> dict[str, str]:
@@ -130,11 +201,30 @@ def without_columns(metadata: Metadata, gone: Sequence[Sequence[str]]) -> Metada
     return replace(metadata, configuration=kept)
 
 
+def check_droppable(metadata: Metadata, gone: Sequence[Sequence[str]], table: str) -> None:
+    """Checks that no column of an enforced key is dropped: the key would be lost silently.
+
+    Args:
+        gone: paths of the columns to drop.
+
+    Raises:
+        UnsupportedStatementError: if a column belongs to an enforced key.
+    """
+    dropped = {path[0].lower() for path in gone if len(path) == 1}
+    for name, key in enforced_keys(metadata.configuration).items():
+        if dropped.intersection(column.lower() for column in key.columns):
+            raise UnsupportedStatementError(
+                f"a column of the enforced key `{name}`, {key.sql}, cannot be dropped",
+                remedy=f"Drop the key first: alter table ... drop constraint {quote(name)}",
+                table=table,
+            )
+
+
 def _parsed(name: str, text: str) -> Key:
     try:
         body = foreign_json.loads(text)
-        lists = [_names(body.get(member, [])) for member in ("columns", "references", "to")]
-        return Key(KeyKind(body["kind"]), *lists)
+        columns, references, to = (_names(body.get(member, [])) for member in ("columns", "references", "to"))
+        return Key(KeyKind(body["kind"]), columns, references, to, body.get("enforced") is True)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidPropertyError(
             f"the table property `{name}` does not contain a key: {text}",

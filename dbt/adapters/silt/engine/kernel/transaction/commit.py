@@ -46,6 +46,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
+from dbt.adapters.silt.engine.kernel.transaction.enforced_keys import NewKeys, stated_at, with_checked_keys
 from dbt.adapters.silt.engine.kernel.transaction.positions import END_OF_TIME, is_position
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     ROW_TRACKING_DOMAIN,
@@ -115,7 +116,8 @@ def commit(
         CorruptLogError: if a version checksum contradicts the base.
         StorageError: if the storage failed before the commit, or refused it.
         DataFileMissingError: if a data file to be added does not exist.
-        The errors of `validation.check_changes`.
+        KeyViolationError: if rows of the changes break an enforced key.
+        The errors of `validation.check_changes` and `read_file`.
 
     >>> from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
     >>> from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
@@ -139,6 +141,7 @@ def commit(
         _check_not_dropped(log, base, changes)
     folder = log_folder_of(log, base)
     make_durable(log, changes, folder)
+    changes = with_checked_keys(log, base, changes)
     pending = stamped(log, changes)
     info = commit_info_of(log, base, pending, reads, settings)
     if base is None:
@@ -187,6 +190,7 @@ def _commit_after_winners(
 ) -> CommitResult:
     point = AttemptPoint(pending.base.version + 1, pending.base.timestamp)
     began_ms = log.clock.now_ms()
+    keys = NewKeys(log, pending)
     winners: Counter[str] = Counter()
     for attempts in range(1, max_attempts + 1):
         entry = entry_at(log, pending.base, pending.changes, info, point)
@@ -199,7 +203,7 @@ def _commit_after_winners(
         # The wait precedes reading the winners, so that the next attempt follows all commits made during the wait.
         back_off(log.clock, attempts, _FIRST_WAIT, _LONGEST_WAIT)
         for winner in winners_from(log, point.version):
-            pending = check_conflicts(winner, pending)
+            pending = keys.checked(winner, check_conflicts(winner, pending))
             winners[winner.info.operation or "another writer"] += 1
             point = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), attempts + 1)
     raise _attempts_exhausted(pending, max_attempts, point.version - 1, winners, log.clock.now_ms() - began_ms)
@@ -320,6 +324,7 @@ def entry_at(
         time = in_commit_timestamp(log.clock.now_ms(), point.previous_ms)
         info = replace(info, in_commit_timestamp=time)
         changes = with_enablement(metadata, changes, point.version, time)
+    changes = stated_at(changes, point.version)
     # On a branch, other writers may still assign the next ids: new rows get their ids when they are published.
     if tracks_rows(base, changes) and branch_of(log) is None:
         info = replace(info, extra={**info.extra, "tags": preserved_tags(base, changes, info.extra.get("tags") or {})})

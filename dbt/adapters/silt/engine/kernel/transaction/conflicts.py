@@ -49,6 +49,9 @@ The errors: ConcurrentDropError, ProtocolChangedError, MetadataChangedError, Con
 ConcurrentTransactionError, ConcurrentAppendError (Add), ConcurrentDeleteReadError (Del), ConcurrentDeleteDeleteError
 (Twice).
 
+A commit that adds rows under an enforced key has read that no row has these keys: under every level, a winner that has
+added a row with the same key is a conflict (ConcurrentKeyError; `enforced_keys.py`).
+
 A transaction that has read every transaction identifier, such as RESTORE or the replacement of a whole table, conflicts
 with every winner that records a transaction identifier ("Txn SWI").
 
@@ -70,6 +73,7 @@ from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import actions, active_files
 from dbt.adapters.silt.engine.kernel.table.expressions import Or
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
+from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes
@@ -144,7 +148,7 @@ def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
 
 def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
     set_by_pending = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
-    set_by_winner = {transaction.app_id for transaction in winner.of(actions.SetTransaction)} - {MARK}
+    set_by_winner = {transaction.app_id for transaction in winner.of(actions.SetTransaction)} - {MARK, VERIFIED}
     both = sorted(set_by_winner if pending.reads.transactions else set_by_pending & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"

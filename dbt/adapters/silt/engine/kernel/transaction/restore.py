@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
 from dbt.adapters.silt.engine.kernel.table.identity import with_farthest_marks
+from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
@@ -132,7 +133,7 @@ def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]
     """Returns the transaction identifiers recorded between two snapshots, with the versions to reset them to."""
     changes = []
     for app_id, recorded in now.transactions.items():
-        if app_id == MARK:
+        if app_id in (MARK, VERIFIED):
             continue
         earlier = then.transactions.get(app_id)
         version = NOT_DONE if earlier is None else earlier.version

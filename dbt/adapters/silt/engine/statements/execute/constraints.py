@@ -41,7 +41,7 @@ def named(
     Raises:
         InvalidStatementError: if two constraints have the same name.
         InvalidNameError: if a name contains an invisible character.
-        UnsupportedStatementError: if a key is to be enforced.
+        UnsupportedStatementError: if a foreign key is to be enforced.
     """
     constraints = list(constraints)
     found = Constraints({}, {})
@@ -69,13 +69,14 @@ def _free_name(kind: ConstraintKind, taken: set[str]) -> str:
 
 def _key(constraint: Constraint, namespace: Namespace, table: str) -> Key:
     kind = KeyKind(constraint.kind.value)
-    if constraint.enforced:
+    if constraint.enforced and kind is KeyKind.FOREIGN_KEY:
         raise UnsupportedStatementError(
-            f"a {kind.value.upper()} is recorded, and cannot be enforced",
+            "a FOREIGN KEY is recorded, and cannot be enforced",
             table=table,
-            remedy="Leave ENFORCED out, and test it with dbt's `unique` and `relationships` tests",
+            remedy="Leave ENFORCED out, and test it with dbt's `relationships` test",
         )
-    return Key(kind, constraint.columns, _full_name(constraint.references, namespace), constraint.referenced_columns)
+    references = _full_name(constraint.references, namespace)
+    return Key(kind, constraint.columns, references, constraint.referenced_columns, constraint.enforced)
 
 
 def _full_name(name: Name, namespace: Namespace) -> Name:

@@ -1,0 +1,1 @@
+"""The cost of an enforced key for appends to a large table."""
