@@ -19,7 +19,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.durations import FILE as DURATIONS
 
@@ -173,7 +173,8 @@ def selected(reached: Mapping[str, int], seconds: Mapping[str, float], budget: f
         budget: the total seconds allowed; a changed test file is run in any case.
     """
     tests = [file for file in reached if file.startswith("tests/") and Path(file).name.startswith("test_")]
-    run, left_out = [], []
+    run: list[Any] = []
+    left_out: list[Any] = []
     for file in sorted(tests, key=lambda each: (reached[each], seconds.get(each, 0.0), each)):
         budget -= seconds.get(file, _SHORT_SECONDS)
         (run if reached[file] == 0 or budget >= 0 else left_out).append(file)

@@ -134,7 +134,7 @@ def cloud(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         return
     with contextlib.ExitStack() as servers:
         try:
-            server = servers.enter_context(_CLOUDS[name](tmp_path_factory.mktemp(name)))
+            server = servers.enter_context(_CLOUDS[name](tmp_path_factory.mktemp(name)))  # type: ignore[operator]
         except install.NotInstalled as reason:
             pytest.skip(f"no server for {name}: {reason}")
         yield server

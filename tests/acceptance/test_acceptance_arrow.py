@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -27,7 +28,7 @@ FAILING = [case for case in cases() if case.error]
 @pytest.mark.parametrize("case", ROWS, ids=[case.name for case in ROWS])
 def test_the_published_rows_are_read(case: Case) -> None:
     assert case.rows is not None
-    at = {"version": case.version, "timestamp": case.timestamp}
+    at: dict[str, Any] = {"version": case.version, "timestamp": case.timestamp}
     try:
         rows = silt.read(str(case.table), where=case.where, columns=case.columns, **at)
     except UnsupportedStatementError as error:

@@ -71,7 +71,7 @@ class Figures:
         """Returns the sums of both."""
         mine, theirs = asdict(self), asdict(other)
         return Figures(
-            **{
+            **{  # type: ignore[arg-type]
                 name: _sum(value, theirs[name]) if isinstance(value, dict) else value + theirs[name]
                 for name, value in mine.items()
             }

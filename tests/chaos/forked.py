@@ -69,7 +69,7 @@ def run(request: Request, longest_seconds: float, started: Callable[[int], None]
 
 def _wait(group: int, answers: IO[str], longest_seconds: float) -> int:
     late = threading.Event()
-    timer = threading.Timer(longest_seconds, lambda: (late.set(), _kill(group)))
+    timer = threading.Timer(longest_seconds, lambda: (late.set(), _kill(group)))  # type: ignore[func-returns-value]
     timer.start()
     try:
         code = int(answers.readline())

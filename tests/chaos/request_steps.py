@@ -134,11 +134,11 @@ class RequestSteps(Listener):
 
     def _has_come(self, passing: Passing, status: int, when: str) -> None:
         around, life = passing.note  # type: ignore[misc]
-        if around is None or life.ended.is_set() or status >= 300:
+        if around is None or life.ended.is_set() or status >= 300:  # type: ignore[has-type]
             return
-        step = getattr(around, when)
-        if step is not None and life.take(step):
-            self._come(life, step, around, passing)
+        step = getattr(around, when)  # type: ignore[has-type]
+        if step is not None and life.take(step):  # type: ignore[has-type]
+            self._come(life, step, around, passing)  # type: ignore[has-type]
 
     def _come(self, life: Life, step: Step, around: Around, passing: Passing) -> None:
         assert life.moment is not None

@@ -91,7 +91,7 @@ def main(warehouse: str, checkpoint: str) -> None:
     from dbt.adapters.silt import engine as silt
 
     conf = {"spark.ui.enabled": "false", "spark.driver.memory": "1g"}
-    spark = SparkSession.builder.master("local[2]").config(map=conf).getOrCreate()
+    spark = SparkSession.builder.master("local[2]").config(map=conf).getOrCreate()  # type: ignore[arg-type]
     silt.DataSource.register(spark)
     source = spark.readStream.format("silt").option("warehouse", warehouse).option("maxFilesPerTrigger", 1)
     writer = source.load("main.source").writeStream.format("silt").option("warehouse", warehouse)

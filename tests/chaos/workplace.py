@@ -163,7 +163,7 @@ class Workplace:
         log.write_text(f"$ SILT_TEST_RUN_ID={run_id} dbt {shlex.join(arguments)}\n")
         request = Request((*own, "--", *arguments), str(self.project), environment, str(log))
         if requests is None:
-            code, seen = run(request, _LONGEST_SECONDS), {}
+            code, seen = run(request, _LONGEST_SECONDS), {}  # type: ignore[var-annotated]
         else:
             code, seen = requests.of_process(
                 moment if is_requested else None, lambda started: run(request, _LONGEST_SECONDS, started)

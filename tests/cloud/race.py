@@ -21,7 +21,7 @@ def main() -> None:
     arguments.add_argument("--writers", type=int, default=4)
     arguments.add_argument("--commits", type=int, default=100)
     chosen = arguments.parse_args()
-    with tempfile.TemporaryDirectory() as served, _SERVERS[chosen.server](Path(served)) as server:
+    with tempfile.TemporaryDirectory() as served, _SERVERS[chosen.server](Path(served)) as server:  # type: ignore[operator]
         for name, seed in (("processes", None), ("killed processes", 1)):
             with tempfile.TemporaryDirectory() as folder:
                 keep_in(Path(folder), server.store().root, server.options)

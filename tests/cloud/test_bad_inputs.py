@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -43,7 +44,7 @@ def make_schema(url: str, settings: StorageSettings) -> None:
     ids=["key", "secret", "region"],
 )
 def test_a_wrong_storage_setting_is_refused_with_the_setting_to_correct(
-    server: ObjectServer, wrong: dict[str, str], said: str
+    server: ObjectServer, wrong: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(StorageError, match=said):
         make_schema(f"{server.base}/bad inputs", replace(server.settings, **wrong))

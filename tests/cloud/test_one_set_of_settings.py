@@ -104,7 +104,7 @@ def test_a_session_reaches_the_storage_with_the_profile_alone_and_no_secret_is_v
     texts = {**{name: str(text) for name, text in said.items()}, "output": run.stdout + run.stderr}
     left = {file: file.read_bytes().decode(errors="replace") for file in tmp_path.rglob("*") if file.is_file()}
     assert any(tmp_path / "events" in file.parents for file in left)
-    objects = server.store(profile["warehouse"].removeprefix(f"{server.base}/"))
+    objects = server.store(profile["warehouse"].removeprefix(f"{server.base}/"))  # type: ignore[attr-defined]
     stored = {key: objects.child("").read(key) for key in _keys(objects)}
     assert any(key.endswith(".json") for key in stored)
     for secret in secrets:

@@ -94,7 +94,12 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "delete": "delete from {table} where id % 13 = {round} % 13 and {table_work} = 64",
     "optimize": "optimize {table}",
 }
-_KINDS: Final = ({}, {"partitioned": "partitioned by (p)"}, {"marked": "true"}, {"marked": "true", "recorded": "true"})
+_KINDS: Final[tuple[dict[str, str], ...]] = (
+    {},
+    {"partitioned": "partitioned by (p)"},
+    {"marked": "true"},
+    {"marked": "true", "recorded": "true"},
+)
 _UNEQUAL_METRICS: Final = ("Ms", "Bytes", "File", "Vectors")
 
 

@@ -254,4 +254,4 @@ def _of_type(kind: type) -> Sequence[Any]:
     """Returns unusual values of the same type, so that a column of Parquet keeps its type."""
     if kind is bool:
         return (True, False)
-    return tuple(each for each in _STRANGE if type(each) is kind and (kind is not int or -(2**63) <= each < 2**63))
+    return tuple(each for each in _STRANGE if type(each) is kind and (kind is not int or -(2**63) <= each < 2**63))  # type: ignore[operator]

@@ -39,4 +39,4 @@ def test_a_view_has_the_rows_of_its_table(tmp_path: Path, log_at: Callable[[str]
 
 
 def _rows(table: pa.Table, schema: pa.Schema) -> list[dict[str, Any]]:
-    return table.cast(schema).to_pylist()  # type: ignore[no-any-return]
+    return table.cast(schema).to_pylist()

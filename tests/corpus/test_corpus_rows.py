@@ -34,7 +34,7 @@ def digest() -> Callable[[pa.Table], dict[str, Any]]:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.digest  # type: ignore[no-any-return]
+    return module.digest
 
 
 @pytest.mark.parametrize("entry", WITH_ROWS, ids=[entry["path"] for entry in WITH_ROWS])

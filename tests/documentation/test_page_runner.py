@@ -22,7 +22,7 @@ def run(text: str, folder: Path) -> Path:
     page, project = folder / "page.md", folder / "project"
     project.mkdir()
     page.write_text(text, encoding="utf-8")
-    run_page(page, project, no_spark)
+    run_page(page, project, no_spark)  # type: ignore[arg-type]
     return project
 
 

@@ -23,7 +23,7 @@ import pytest
 from dbt.adapters.events import adapter_types_pb2
 from dbt.adapters.factory import get_adapter_by_type
 from dbt.artifacts.schemas.catalog import CatalogArtifact
-from dbt.artifacts.schemas.run import RunExecutionResult, RunResult, RunResultOutput, RunResultsArtifact, RunStatus
+from dbt.artifacts.schemas.run import RunExecutionResult, RunResult, RunResultOutput, RunResultsArtifact, RunStatus  # type: ignore[attr-defined]
 from dbt.cli.main import dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
 from dbt.events import core_types_pb2

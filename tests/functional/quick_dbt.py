@@ -54,7 +54,7 @@ def calling_module() -> str:
         name = frame.f_globals.get("__name__", "")
         if name not in (__name__, behavior_flags.__name__):
             return name
-        frame = frame.f_back
+        frame = frame.f_back  # type: ignore[assignment]
     return "Unknown"
 
 

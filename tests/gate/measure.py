@@ -70,7 +70,7 @@ class Facts:
     def install(self) -> None:
         """Stays until the process ends."""
         for kind, carry_out in [*route._ROUTES.items()]:
-            route._ROUTES[kind] = self._noting_route(kind.__name__, carry_out)
+            route._ROUTES[kind] = self._noting_route(kind.__name__, carry_out)  # type: ignore[index]
         dbtRunner.invoke = self._noting_nodes(dbtRunner.invoke)  # type: ignore[method-assign]
 
     def _noting_route(self, kind: str, carry_out: Callable[..., Any]) -> Callable[..., Any]:

@@ -61,7 +61,7 @@ def maker(door: str, on: str, clients: int) -> Iterator[Make]:
         elif on == "folder":
             yield lambda seed, folder: history(Place(folder, seed, clients, length), kills=clients)
         else:
-            server = stack.enter_context(_SERVERS[on](Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+            server = stack.enter_context(_SERVERS[on](Path(stack.enter_context(tempfile.TemporaryDirectory()))))  # type: ignore[operator]
             yield lambda seed, folder: history(
                 Place(folder, seed, clients, length, server.store().root, server.options), kills=clients
             )

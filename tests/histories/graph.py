@@ -160,4 +160,4 @@ def _real_time(applied: Iterable[Transaction]) -> Iterator[Edge]:
 def reads_of(history: History, kind: type[Count] | type[Total]) -> Iterator[tuple[Transaction, Count | Total]]:
     """Reads of counters or totals, each with its transaction."""
     for one in history.transactions:
-        yield from ((one, each) for each in one.operations if isinstance(each, kind))
+        yield from ((one, each) for each in one.operations if isinstance(each, kind))  # type: ignore[misc]

@@ -71,7 +71,7 @@ def history_with_a_moved_row() -> History:
     asked = Workload(0, 1, 1, {"t": Level.SERIALIZABLE}, weights={"delete": 1.0})
     memory, time = MemoryStore(), count()
     (delete,) = asked.requests(0)
-    list_key, deleted_key = Key("t", 0), delete.writes[0].key
+    list_key, deleted_key = Key("t", 0), delete.writes[0].key  # type: ignore[union-attr]
     append = Request("append", "t", (Append(list_key, 1),), sets=(deleted_key,))
     read = Request("read", "t", lists=(list_key,), sets=(deleted_key,))
     lines: dict[int, list[str]] = {}

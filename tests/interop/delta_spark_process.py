@@ -26,12 +26,12 @@ def main(jars: str, folder: Path) -> None:
     spark = _session(jars, folder)
     for name, path in json.loads((folder / "tables.json").read_text()).items():
         reader = spark.read.format("delta")
-        _keep(folder / f"{name}.rows", lambda reader=reader, path=path: reader.load(path))
+        _keep(folder / f"{name}.rows", lambda reader=reader, path=path: reader.load(path))  # type: ignore[misc]
         detail = spark.sql(f"describe detail delta.`{path}`").collect()[0]
         if detail.properties.get(_FEED) == "true":
             feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
-            _keep(folder / f"{name}.changes", lambda feed=feed, path=path: feed.load(path))
-        _keep(folder / f"{name}.added", lambda path=path: _added(spark, path))
+            _keep(folder / f"{name}.changes", lambda feed=feed, path=path: feed.load(path))  # type: ignore[misc]
+        _keep(folder / f"{name}.added", lambda path=path: _added(spark, path))  # type: ignore[misc]
     spark.stop()
 
 

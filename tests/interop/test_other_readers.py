@@ -79,7 +79,7 @@ class Tables:
         return self.house(table).root / "main" / "t"
 
     def rows(self, table: FeatureTable) -> list[Row]:
-        return as_rows(self.house(table).warehouse.table("t").toArrow())
+        return as_rows(self.house(table).warehouse.table("t").toArrow())  # type: ignore[return-value]
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def our_changes(house: House) -> list[Row]:
 
 def without_times(changes: pa.Table) -> list[Row]:
     """Returns rows of a change data feed without the commit's time, which readers take from different sources."""
-    return as_rows(changes.drop_columns(["_commit_timestamp"]))
+    return as_rows(changes.drop_columns(["_commit_timestamp"]))  # type: ignore[return-value]
 
 
 def found(folder: Path, name: str) -> pa.Table:

@@ -121,8 +121,8 @@ def build(project: Path, run_id: str, spark: SparkSession) -> Built:
     outcome = dbtRunner().invoke(
         ["--quiet", "--log-level-file", "none", "build", "--vars", json.dumps({"silt_run_id": run_id}), *folders]
     )
-    assert outcome.success, outcome.exception or [result.message for result in outcome.result]
-    responses = {result.node.name: result.adapter_response for result in outcome.result}
+    assert outcome.success, outcome.exception or [result.message for result in outcome.result]  # type: ignore[union-attr]
+    responses = {result.node.name: result.adapter_response for result in outcome.result}  # type: ignore[union-attr]
     warehouse = Warehouse(spark, str(project / "warehouse"))
     ours = {name: in_order(warehouse.table(f"main.{name}").toArrow()) for name in TABLES}
     theirs = {name: read_with_delta_rs(project / "warehouse" / "main" / name) for name in TABLES}

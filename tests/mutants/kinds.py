@@ -86,7 +86,7 @@ def mutated(source: str, mutant: Mutant) -> ast.Module:
     tree = ast.parse(source)
     target = list(ast.walk(tree))[mutant.node]
     new = ast.copy_location(mutant.change(copy.deepcopy(target)), target)
-    return ast.fix_missing_locations(_Replacement(target, new).visit(tree))
+    return ast.fix_missing_locations(_Replacement(target, new).visit(tree))  # type: ignore[return-value]
 
 
 class _Replacement(ast.NodeTransformer):

@@ -105,7 +105,7 @@ def _name(unique_id: str) -> str:
 
 
 def _text(counts: object) -> str:
-    return ", ".join(f"{number} {status}" for status, number in sorted(dict(counts).items())) or "no results"
+    return ", ".join(f"{number} {status}" for status, number in sorted(dict(counts).items())) or "no results"  # type: ignore[call-overload]
 
 
 if __name__ == "__main__":

@@ -97,8 +97,8 @@ def story(steps: tuple[Callable[[DeltaLog, int], None], ...]) -> None:
     log = Process(store, 2).logs["a"]
     assert rows(log) == expected
     net: Counter[str] = Counter()
-    for each in log.commits(base + 1):
-        for action in each.actions:
+    for each in log.commits(base + 1):  # type: ignore[assignment]
+        for action in each.actions:  # type: ignore[attr-defined]
             sign = 1 if isinstance(action, AddFile) else -1
             if getattr(action, "data_change", False):
                 net.update(dict.fromkeys(rows_of(action.path), sign))

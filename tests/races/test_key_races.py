@@ -193,7 +193,7 @@ def ignores_winners(patch: pytest.MonkeyPatch) -> None:
 
 
 def ignores_the_snapshot(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(enforced_keys.KeyFiles, "others_with", lambda _files, _rows: [])
+    patch.setattr(enforced_keys.KeyFiles, "others_with", lambda _files, _rows: [])  # type: ignore[attr-defined]
 
 
 def publishes_without_comparing(patch: pytest.MonkeyPatch) -> None:

@@ -24,9 +24,9 @@ import pytest
 import yaml
 from dbt.adapters.factory import reset_adapters
 from dbt.cli.main import dbtRunner
-from dbt.contracts.files import FileHash
+from dbt.contracts.files import FileHash  # type: ignore[attr-defined]
 from dbt.contracts.graph.manifest import ManifestStateCheck
-from dbt.contracts.results import NodeResult
+from dbt.contracts.results import NodeResult  # type: ignore[attr-defined]
 from dbt.materializations.incremental.microbatch import MicrobatchBuilder
 from dbt.parser.manifest import ManifestLoader
 from deltalake import DeltaTable
@@ -333,7 +333,7 @@ _state = ManifestLoader.build_manifest_state_check
 
 def _same_state(loader: ManifestLoader) -> ManifestStateCheck:
     """Replaces dbt's method: dbt parses no file again because a variable or the warehouse differs."""
-    state = _state(loader)
+    state = _state(loader)  # type: ignore[no-untyped-call]
     state.vars_hash = state.profile_hash = FileHash.from_contents("")
     return state
 

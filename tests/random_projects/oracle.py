@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tests.random_projects import queries, strategies
 from tests.random_projects.project import AUDIT, OPEN_END, Node, Step, Story
@@ -395,11 +395,11 @@ class Oracle:
             columns = strategies.columns_after(node, old.columns, strategies.spelled(columns, old.columns))
             held = [{name: strategies.fit(row.get(name), kind) for name, kind in columns.items()} for row in old.rows]
             known = [_known(row, columns) for row in new]
-            rows = strategy(node, held, known)
+            rows = strategy(node, held, known)  # type: ignore[arg-type]
         complete = [{name: strategies.fit(row.get(name), kind) for name, kind in columns.items()} for row in rows]
         partition_by = node.partition_by if old is None else old.partition_by
-        _check(node, partition_by, complete)
-        self._put(node.name, Relation(columns, complete, partition_by=partition_by))
+        _check(node, partition_by, complete)  # type: ignore[arg-type]
+        self._put(node.name, Relation(columns, complete, partition_by=partition_by))  # type: ignore[arg-type]
 
     def _put(self, name: str, new: Relation) -> None:
         """Writes a version of a table."""
@@ -415,7 +415,7 @@ class Oracle:
             raise Refused("the input is missing")
         versions = [*above.earlier, above.rows]
         if old is None or old.consumed is None:
-            steps = [([], above.rows)]
+            steps: list[Any] = [([], above.rows)]
         else:
             steps = list(itertools.pairwise(versions[old.consumed :]))
         if query.base == "upserts":
@@ -448,7 +448,7 @@ class Oracle:
         """Runs the batches of a microbatch model, one a day: a retry only the batches that failed, and no further batch
         if the first one fails.
         """
-        ends = []
+        ends: list[Any] = []
         for start in self._windows(node, step):
             unit = (step.run_id, node.name, str(start))
             if node.name in self._partly and unit in self._done:

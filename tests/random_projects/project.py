@@ -275,7 +275,7 @@ def _properties(nodes: Mapping[str, Node], begin: datetime) -> str:
             config = {"contract": {"enforced": node.contract}}
             some["models"].append({"name": node.name, "config": config, "columns": _columns(node)})
         elif node.kind == "seed":
-            config = {"column_types": dict(CORE), "event_time": "at"}
+            config = {"column_types": dict(CORE), "event_time": "at"}  # type: ignore[arg-type, dict-item]
             some["seeds"].append({"name": node.name, "config": config, "columns": _columns(node)})
         elif node.kind == "snapshot":
             (name,) = node.inputs
@@ -288,7 +288,7 @@ def _properties(nodes: Mapping[str, Node], begin: datetime) -> str:
     sources = [{"name": "raw", "schema": "raw", "tables": raw}]
     if landed:
         meta = {"external_location": "landing/{name}/*/*.parquet"}
-        sources.append({"name": "landing", "meta": meta, "tables": landed})
+        sources.append({"name": "landing", "meta": meta, "tables": landed})  # type: ignore[dict-item]
     return json.dumps({**some, "sources": sources}, indent=1)
 
 

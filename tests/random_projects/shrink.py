@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tests.random_projects.project import Node, Step, Story
 
@@ -84,7 +84,7 @@ def _plainer(story: Story, node: Node) -> Iterator[Story]:
             continue
         if (node.strategy, each.name) in (("replace_where", "predicate"), ("insert_overwrite", "partition_by")):
             continue
-        plain = {each.name: each.default}
+        plain: dict[str, Any] = {each.name: each.default}
         nodes = tuple(replace(other, **plain) if other.name == node.name else other for other in story.nodes)
         steps = tuple(
             replace(step, nodes={**step.nodes, node.name: replace(step.nodes[node.name], **plain)})

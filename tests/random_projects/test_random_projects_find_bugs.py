@@ -84,7 +84,7 @@ def test_a_planted_bug_is_found(strategy: str, macro: str, tmp_path: Path) -> No
 def test_failures_that_a_later_command_of_the_run_forgets_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = documents.standing
+    original = documents.standing  # type: ignore[attr-defined]
     monkeypatch.setattr(documents, "standing", lambda known, *rest: original(list(known)[-1:], *rest))
     for seed in range(SEEDS):
         story = Generator(seed, steps=4, most=3, publishes=True).story()

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dbt.adapters.silt import engine as silt_engine
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -219,7 +220,7 @@ def corpus_scenes(root: Path) -> list[Scene]:
 
 def _put_documents(catalog: Catalog) -> None:
     columns = (ViewColumn("id", "the key"), ViewColumn("b"))
-    where = {"current_database": "silt", "current_schema": "main", "created_at": 1}
+    where: dict[str, Any] = {"current_database": "silt", "current_schema": "main", "created_at": 1}
     catalog.put_view(View(_name("seen"), "select id, 1 from hostile", columns, "seen", {"a": "b"}, **where))
     parameters = (Parameter("x", "int", "1", "number"),)
     catalog.put_function(Function(_name("twice"), parameters, "x * 2", "int", True, comment="c", **where))
@@ -327,7 +328,7 @@ def attack(scene: Scene, seed: int, doors: int | None = None) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         with attacks.limited():
-            refused([lambda door=door: door(scene.house) for door in (*asked, chance.choice(CHANGING))])
+            refused([lambda door=door: door(scene.house) for door in (*asked, chance.choice(CHANGING))])  # type: ignore[misc]
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEGABYTES << 10, "memory"
         assert not scene.problems()
         assert scene.is_good_untouched()

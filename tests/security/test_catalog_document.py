@@ -18,7 +18,7 @@ FOREIGN = "main/other/data.parquet"
 UNIQUE = "0190000000000-0123456789ab"
 _YEAR_MS = 365 * 24 * 60 * 60 * 1000
 
-FOLDERS = (
+FOLDERS: tuple[Any, ...] = (
     "",
     "/",
     ".",
@@ -41,7 +41,7 @@ FOLDERS = (
     [],
     {},
 )
-DEFINITIONS = (
+DEFINITIONS: tuple[Any, ...] = (
     "",
     "_catalog.json",
     FOREIGN,

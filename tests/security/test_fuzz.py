@@ -58,7 +58,7 @@ def test_many_damaged_documents_of_runs_are_read_or_refused_safely(number: int, 
     seeds = range(FIRST + number * RUNS // ROUNDS, FIRST + (number + 1) * RUNS // ROUNDS)
     assert not list(problems(fuzz_in_memory.attacker(tmp_path / "documents", every=40), seeds))
     in_logs = fuzz_numbers.attacker(tmp_path / "numbers", every=40)
-    assert not list(problems(in_logs, seeds[:: len(fuzz_numbers.KINDS) + 1]))
+    assert not list(problems(in_logs, seeds[:: len(fuzz_numbers.KINDS) + 1]))  # type: ignore[attr-defined]
     for seed in seeds[::4]:
         fuzz_names.attack(seed)
 
@@ -108,4 +108,4 @@ def test_the_undamaged_files_are_restored(tmp_path: Path) -> None:
     scene = fuzz.own_scene(tmp_path)
     for seed in range(8):
         fuzz.attack(scene, seed, doors=1)
-    assert fuzz.attacks.silt(fuzz.House(scene.house), "check").code == 0
+    assert fuzz.attacks.silt(fuzz.House(scene.house), "check").code == 0  # type: ignore[attr-defined]

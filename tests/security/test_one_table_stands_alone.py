@@ -30,7 +30,7 @@ Attack = Callable[[House], None]
 
 
 def _in_log(name: str, content: str) -> Attack:
-    return lambda house: (log_folder(house) / name).write_text(content) and None
+    return lambda house: (log_folder(house) / name).write_text(content) and None  # type: ignore[return-value]
 
 
 def _pipe(name: str) -> Attack:
@@ -88,7 +88,7 @@ ATTACKS: dict[str, Attack] = {
     "deep hint": _in_log("_last_checkpoint", nested()),
     "absurd hint": _in_log("_last_checkpoint", '{"version": 99999999999999999999999999999}'),
     "deep checksum": _in_log(f"{1:020d}.crc", nested()),
-    "deep drop marker": lambda house: (house.folder / "main/hostile/_drop.json").write_text(nested()) and None,
+    "deep drop marker": lambda house: (house.folder / "main/hostile/_drop.json").write_text(nested()) and None,  # type: ignore[dict-item]
     "path with a NUL": _unreadable,
     "path of half a character": _field("add", path="\ud800"),
     "property of half a character": _field("metaData", 0, configuration={"a": "\ud83d", "\ud83d": "b"}),
@@ -103,7 +103,7 @@ ATTACKS: dict[str, Attack] = {
     "ten billion parts": _parts,
     "version far away": _far_version,
     "version beyond 64 bits": _in_log("99999999999999999999.json", "{}"),
-    "no UTF-8": lambda house: (log_folder(house) / f"{2:020d}.json").write_bytes(b'{"add": "\xff"}') and None,
+    "no UTF-8": lambda house: (log_folder(house) / f"{2:020d}.json").write_bytes(b'{"add": "\xff"}') and None,  # type: ignore[dict-item]
     "absurd created time": _field("metaData", 0, createdTime=1 << 62),
     "absurd commit time": _field("commitInfo", timestamp=1 << 62, inCommitTimestamp=1 << 62),
     "absurd size": _field("add", size=(1 << 63) - 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pyroaring import BitMap64
@@ -76,7 +77,7 @@ def test_a_changed_inline_vector_is_refused_or_deletes_only_existing_rows(name: 
         text = list(vector.path_or_inline_dv)
         for _ in range(chance.choice((1, 2, 8))):
             text[chance.randrange(min(len(text), 60))] = chance.choice("0a9Z.-:+=^!/*?&<>()[]{}@%$#\0é")
-        fields = {
+        fields: dict[str, Any] = {
             "path_or_inline_dv": "".join(text),
             "cardinality": chance.choice((vector.cardinality, 0, 1 << 62)),
             "size_in_bytes": chance.choice((vector.size_in_bytes, 0, 1, (1 << 31) - 1)),

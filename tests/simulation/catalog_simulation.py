@@ -81,7 +81,7 @@ class CatalogSimulation:
         self._kinds = list(STATEMENT_KINDS)
         if chance.random() < 0.8:
             self._kinds = chance.choice(
-                (_ENDS, _RENAMES, _PUBLISHED, chance.sample(self._kinds, chance.choice((2, 3, 4))))
+                (_ENDS, _RENAMES, _PUBLISHED, chance.sample(self._kinds, chance.choice((2, 3, 4))))  # type: ignore[arg-type]
             )
 
     def _life(self, process: Process) -> Callable[[], None]:
@@ -151,7 +151,7 @@ class CatalogSimulation:
             process,
             f"drop table {name}, if exists: {if_exists}",
             effect,
-            lambda: _ok(process.catalog.drop_table(_named(name), if_exists)),
+            lambda: _ok(process.catalog.drop_table(_named(name), if_exists)),  # type: ignore[func-returns-value]
         )
 
     def put_view(self, process: Process) -> None:
@@ -170,7 +170,7 @@ class CatalogSimulation:
             process,
             f"put view {name} as {number}, replace: {replace}, a table, too: {and_table}",
             effect,
-            lambda: _ok(process.catalog.put_view(View(_named(name), str(number)), replace, and_table)),
+            lambda: _ok(process.catalog.put_view(View(_named(name), str(number)), replace, and_table)),  # type: ignore[func-returns-value]
         )
 
     def drop_view(self, process: Process) -> None:
@@ -182,7 +182,7 @@ class CatalogSimulation:
                 return _without(state, name) if is_view else None
             return state if outcome == "absent" and not is_view else None
 
-        self._run(process, f"drop view {name}", effect, lambda: _ok(process.catalog.drop_view(_named(name))))
+        self._run(process, f"drop view {name}", effect, lambda: _ok(process.catalog.drop_view(_named(name))))  # type: ignore[func-returns-value]
 
     def rename(self, process: Process) -> None:
         old, new = process.random.sample(NAMES, 2)
@@ -195,7 +195,10 @@ class CatalogSimulation:
             return state if is_so else None
 
         self._run(
-            process, f"rename {old} to {new}", effect, lambda: _ok(process.catalog.rename(_named(old), _named(new)))
+            process,
+            f"rename {old} to {new}",
+            effect,
+            lambda: _ok(process.catalog.rename(_named(old), _named(new))),  # type: ignore[func-returns-value]
         )
 
     def publish(self, process: Process) -> None:
@@ -329,7 +332,7 @@ def _first_version(number: int) -> bytes:
         Metadata(id=str(number), schema_string=_TABLE_SCHEMA),
         AddFile("part-0.parquet", {}, size=1, modification_time=1),
     ]
-    return serialize(actions)
+    return serialize(actions)  # type: ignore[arg-type]
 
 
 def _change(inside: Catalog, name: str, action: str, number: int) -> None:

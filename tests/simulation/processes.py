@@ -260,8 +260,8 @@ def main() -> None:
         "killed processes": lambda folder: run_processes(folder, chosen.writers, chosen.commits, kill_seed=1),
     }
     for name, run in runs.items():
-        with tempfile.TemporaryDirectory() as folder:
-            print(f"{chosen.writers} {name}: {run(Path(folder))}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:  # type: ignore[assignment]
+            print(f"{chosen.writers} {name}: {run(Path(folder))}", flush=True)  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -122,6 +123,6 @@ def test_a_unit_of_work_of_several_writers_is_committed_once(seed: int) -> None:
         return None
 
     writers = [Writer(YieldingStore(memory, scheduler, [fault], seed), number) for number in (1, 2, 3)]
-    results = scheduler.run([lambda writer=writer: once(writer) for writer in writers], random_order(seed))
+    results = scheduler.run([partial(once, writer) for writer in writers], random_order(seed))
     assert sum(isinstance(result, CommitResult) for result in results) == 1
     assert Writer(memory, seed=99).rows()[500] == 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from dbt.adapters.silt.engine.commands.maintenance.restore import restore
@@ -40,7 +42,7 @@ def _update(writer: Writer) -> CommitResult:
 
 
 def _compact(writer: Writer) -> CommitResult:
-    return writer.compact()
+    return writer.compact()  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("level", IsolationLevel)
@@ -61,9 +63,7 @@ def test_the_table_is_the_result_of_a_sequential_order_of_both(other) -> None:  
         memory, scheduler = MemoryStore(), Scheduler()
         _setup(memory, 0)
         left, right = (Writer(YieldingStore(memory, scheduler), seed) for seed in (1, 2))
-        results = scheduler.run(
-            [lambda left=left: _restore(left), lambda right=right: other(right)], random_order(seed)
-        )
+        results = scheduler.run([partial(_restore, left), partial(other, right)], random_order(seed))
         assert all(isinstance(each, Outcome | CommitResult | ConcurrentModificationError) for each in results), results
         landed = [each for each in results if not isinstance(each, ConcurrentModificationError)]
         table = Writer(memory, seed=3)
@@ -83,7 +83,7 @@ def _serial_results(other, landed: list[object]) -> list[tuple[dict[int, int], i
     did_restore = any(isinstance(each, Outcome) for each in landed)
     did_other = any(isinstance(each, CommitResult) for each in landed)
     both = did_restore and did_other
-    orders = [(_restore, other), (other, _restore)] if both else [(_restore,) if did_restore else (other,)]
+    orders = [(_restore, other), (other, _restore)] if both else [(_restore,) if did_restore else (other,)]  # type: ignore[list-item]
     found = []
     for order in orders:
         writer = _setup(MemoryStore(), 7)

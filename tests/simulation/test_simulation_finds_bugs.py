@@ -110,7 +110,7 @@ def test_tables_that_are_pinned_without_a_second_check_are_found() -> None:
 
 
 def test_a_checkpoint_that_lacks_a_file_is_found() -> None:
-    real = log.write_checkpoint
+    real = log.write_checkpoint  # type: ignore[attr-defined]
 
     def lacking(store: Store, snapshot: Snapshot, *rest: Any) -> None:
         real(store, replace(snapshot, active=TableFiles(snapshot.files.slice(1))), *rest)

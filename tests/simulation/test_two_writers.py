@@ -58,7 +58,7 @@ def races(
     """Yields for each order of turns the race after it, and the results of both writers."""
     for choose in every_order():
         race = Race(level, of_table, faults())
-        yield race, race.scheduler.run([lambda race=race: left(race.left), lambda race=race: right(race.right)], choose)
+        yield race, race.scheduler.run([lambda race=race: left(race.left), lambda race=race: right(race.right)], choose)  # type: ignore[misc]
 
 
 def test_updates_of_disjoint_files_are_both_committed_without_a_rerun() -> None:

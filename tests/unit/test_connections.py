@@ -56,8 +56,8 @@ def test_ctrl_c_cancels_open_connections_and_refuses_those_that_wait_for_spark()
     waiting = connection("b", ConnectionState.INIT, LazyHandle(lambda _: pytest.fail("it was opened")))
     own = connection("master", ConnectionState.INIT, None)
     manager.thread_connections = {
-        ("p", 1): connection("a", ConnectionState.OPEN, handle),  # type: ignore[dict-item]
-        ("p", 2): waiting,  # type: ignore[dict-item]
+        ("p", 1): connection("a", ConnectionState.OPEN, handle),
+        ("p", 2): waiting,
         manager.get_thread_identifier(): own,
     }
     assert manager.cancel_open() == ["a", "b"]

@@ -276,7 +276,7 @@ def _strings(module: str) -> Iterator[str]:
     """Yields the names in calls that import a module by its name."""
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("lazy_module", "import_module"):
-            yield from (each.value for each in node.args if isinstance(each, ast.Constant))
+            yield from (each.value for each in node.args if isinstance(each, ast.Constant))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("module", list(MODULES))
@@ -289,9 +289,10 @@ def test_imports_are_at_the_top_of_modules(module: str) -> None:
 
 @pytest.mark.parametrize("module", ours())
 def test_a_lazy_module_is_the_module_that_type_checkers_see(module: str) -> None:
-    seen, lazy = {}, {}
+    seen: dict[str, str] = {}
+    lazy: dict[str, str] = {}
     for branch in (node for node in tree(module).body if isinstance(node, ast.If)):
-        lazy |= {ast.unparse(node.targets[0]): node.value for node in branch.orelse if isinstance(node, ast.Assign)}
+        lazy |= {ast.unparse(node.targets[0]): node.value for node in branch.orelse if isinstance(node, ast.Assign)}  # type: ignore[misc]
         seen |= {name: full for node in branch.body for name, full in _aliases(node)}
     for name, call in lazy.items():
         assert isinstance(call, ast.Call) and ast.literal_eval(call.args[0]) == seen[name]

@@ -58,7 +58,7 @@ def test_an_excluded_or_empty_part_is_not_written() -> None:
     assert ORDERS.include(schema=False, identifier=False).render() == "`silt`"
     assert SiltRelation.create("", "main", "orders").render() == "`main`.`orders`"
     assert SiltRelation.create().render() == ""
-    assert not any(each.is_temporary for each in (ORDERS, ORDERS.include(database=False), ORDERS.without_identifier()))
+    assert not any(each.is_temporary for each in (ORDERS, ORDERS.include(database=False), ORDERS.without_identifier()))  # type: ignore[attr-defined]
 
 
 def test_the_schema_of_a_source_on_files_is_written_by_its_name() -> None:

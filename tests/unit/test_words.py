@@ -173,7 +173,7 @@ def prose(room: str) -> str:
 
 
 def _texts(source: str) -> list[str]:
-    return [*(node.value for node in _docstrings(source)), *(text for _, text in comments(source))]
+    return [*(node.value for node in _docstrings(source)), *(text for _, text in comments(source))]  # type: ignore[list-item]
 
 
 def _docstrings(source: str) -> list[ast.Constant]:

@@ -261,7 +261,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         # again.
         with self.cache.lock:
             if relation is not None:
-                self.cache.drop(relation)  # type: ignore[no-untyped-call]
+                self.cache.drop(relation)
             nothing: str = super().cache_added(relation)
             return nothing
 
@@ -447,10 +447,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
             name = RelationName(database, schema, identifier)
             if not self.connections.take_changed_name(name) or (name.database, name.schema) not in self.cache:
                 return
-            self.cache.drop(self.Relation.create(name.database, name.schema, name.identifier))  # type: ignore[no-untyped-call]
+            self.cache.drop(self.Relation.create(name.database, name.schema, name.identifier))
             entry = self.connections.catalog.find(name)
             if entry is not None:
-                self.cache.add(self._relation(entry.name, _RELATION_TYPES[entry.kind]))  # type: ignore[no-untyped-call]
+                self.cache.add(self._relation(entry.name, _RELATION_TYPES[entry.kind]))
 
     def _on_files(self, relation: BaseRelation) -> SiltRelation | None:
         """Returns the source on files with this name: a unit test asks for a source's columns by the name alone."""

@@ -108,7 +108,7 @@ class SiltRelation(SparkRelation):
     def incorporate(self, **kwargs: Any) -> SiltRelation:
         """Returns a copy of this relation with changes; with another name, it no longer stands for files."""
         like = self.replace(external=None, external_location=None, external_format=None) if "path" in kwargs else self
-        changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)  # type: ignore[no-untyped-call]
+        changed: SiltRelation = BaseRelation.incorporate(like, **kwargs)
         return changed
 
     def _render_subquery_alias(self, namespace: str) -> str:
@@ -125,7 +125,7 @@ class SiltRelation(SparkRelation):
     def information_schema(self, view_name: Any = None) -> SiltInformationSchema:
         """Returns the information schema of the relation's database; a macro may leave `view_name` undefined."""
         schema = SiltInformationSchema.from_relation(self, view_name if isinstance(view_name, str) else None)
-        whole: SiltInformationSchema = schema.incorporate(path={"schema": None})  # type: ignore[no-untyped-call]
+        whole: SiltInformationSchema = schema.incorporate(path={"schema": None})
         return whole
 
     def quoted(self, identifier: str) -> str:

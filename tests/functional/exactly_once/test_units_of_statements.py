@@ -183,7 +183,7 @@ class TestStatementsOfAModelsSql:
                 ["run", "--vars", json.dumps(all_variables)], expect_pass="fail" not in all_variables
             )
             round_ = all_variables.get("round", 1)
-            assert ids(project, "seen") == [1, 1, 2, 2][: 2 * round_]
+            assert ids(project, "seen") == [1, 1, 2, 2][: 2 * round_]  # type: ignore[operator]
             if "fail" not in all_variables:
                 assert ids(project, "body") == ids(project, "hooked") == [0, 1, 2, 3]
         assert "before the node's own write, which run R2 has already applied" in output

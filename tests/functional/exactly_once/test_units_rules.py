@@ -326,7 +326,7 @@ class TestSideStatements(Rules):
         self.run("R1", "--select", "synced")
         write_file(self.synced("2 as new"), project.project_root, "models", "synced.sql")
         for variables in ({"fail": True}, {"fail": True}, {"fail_after": True}, {"fail_after": True}):
-            self.run("R2", "--select", "synced", expect_pass=False, **variables)
+            self.run("R2", "--select", "synced", expect_pass=False, **variables)  # type: ignore[arg-type]
         version = self.snapshot(project, "synced").version
         self.run("R2", "--select", "synced")
         snapshot = self.snapshot(project, "synced")

@@ -15,7 +15,7 @@ class TestPrePostRunHooks(BasePrePostRunHooks):
 
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
-        update = BasePrePostRunHooks.project_config_update.__wrapped__(self)
+        update = BasePrePostRunHooks.project_config_update.__wrapped__(self)  # type: ignore[attr-defined]
         update["on-run-end"] = [hook.replace(" text", " string") for hook in update["on-run-end"]]
         return update
 

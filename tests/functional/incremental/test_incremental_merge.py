@@ -309,7 +309,7 @@ class TestStrategiesOfTheProject:
         for _ in range(2):
             run_dbt(["run", "--vars", "silt_run_id: R2"])
             rows = {name: found(project, name) for name in self.CASES}
-            assert rows == {name: sorted(expected, key=repr) for name, expected in self.CASES.items()}
+            assert rows == {name: sorted(expected, key=repr) for name, expected in self.CASES.items()}  # type: ignore[call-overload]
 
 
 class TestAConfigurationThatCannotBeUsed:

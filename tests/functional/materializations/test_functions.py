@@ -51,7 +51,7 @@ class TestErrorForUnsupportedType(scalars.ErrorForUnsupportedType):
 
 
 class TestPythonUDFNotSupported(scalars.PythonUDFNotSupported):
-    def test_udfs(self, project: Any) -> None:
+    def test_udfs(self, project: Any) -> None:  # type: ignore[override]
         """Refused unless the profile allows it, with the remedy."""
         refusal("price_for_xlarge: Python functions are disabled. Set `python_functions: true` in the profile to allow")
 
@@ -103,17 +103,17 @@ SUM_OF_SQUARES = "the function `sum_squared` is an aggregate, which Spark cannot
 
 
 class TestBasicSQLUDAF(aggregates.BasicSQLUDAF):
-    def test_udaf(self, project: Any) -> None:
+    def test_udaf(self, project: Any) -> None:  # type: ignore[override]
         refusal(SUM_OF_SQUARES)
 
 
 class TestBasicPythonUDAF(aggregates.BasicPythonUDAF):
-    def test_udaf(self, project: Any) -> None:
+    def test_udaf(self, project: Any) -> None:  # type: ignore[override]
         refusal(SUM_OF_SQUARES)
 
 
 class TestPythonUDAFDefaultArgSupport(aggregates.PythonUDAFDefaultArgSupport):
-    def test_udaf(self, project: Any) -> None:
+    def test_udaf(self, project: Any) -> None:  # type: ignore[override]
         refusal(SUM_OF_SQUARES)
 
 

@@ -115,11 +115,11 @@ class History:
 
 
 def later(new: Moment, old: Moment) -> bool:
-    return new is not None and (old is None or new > old)  # type: ignore[operator]
+    return new is not None and (old is None or new > old)
 
 
 def latest(*times: Moment) -> Moment:
-    return max(each for each in times if each is not None)  # type: ignore[type-var]
+    return max(each for each in times if each is not None)
 
 
 def day(number: int, hour: int = 10) -> datetime:

@@ -341,7 +341,7 @@ def overtake(project: Any, patch: pytest.MonkeyPatch, table: str) -> list[int]:
             spark = project.adapter.connections.get_thread_connection().handle.session.newSession()
             other = Warehouse(spark, project.adapter.config.credentials.warehouse, schema=project.test_schema)
             outcome = other.execute(written.read_text()).outcome
-            made[0] = outcome.version
+            made[0] = outcome.version  # type: ignore[assignment, union-attr]
         return put(folder, name, data)
 
     patch.setattr(LocalFolder, "put_if_absent", put_after_the_other)

@@ -18,5 +18,5 @@ def program(
 ) -> Warehouse:
     """The warehouse in a session of its own, which may read the files of the project's source."""
     settings = WarehouseSettings(file_locations={f"{landing}/*.csv"})
-    storage = {} if cloud is None else {"storage": cloud.settings}
+    storage: dict[str, Any] = {} if cloud is None else {"storage": cloud.settings}
     return Warehouse(spark.newSession(), place["warehouse"], settings=settings, **storage)

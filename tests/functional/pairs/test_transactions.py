@@ -48,7 +48,7 @@ class TestTransactionsBesideRuns(Publishing):
         self, spark: SparkSession, place: dict[str, Any], cloud: ObjectServer | None, project: Any
     ) -> Warehouse:
         """The warehouse in a session of its own, with a table of orders."""
-        storage = {} if cloud is None else {"storage": cloud.settings}
+        storage: dict[str, Any] = {} if cloud is None else {"storage": cloud.settings}
         warehouse = Warehouse(spark.newSession(), place["warehouse"], schema=project.test_schema, **storage)
         warehouse.sql("create table raw_orders as select 1L as id")
         return warehouse

@@ -104,7 +104,7 @@ class TestFaultsOfTheSessionMethod:
         assert "the hook failed" in result.message
 
     def test_names_have_three_parts(self, built: Any) -> None:
-        node = get_manifest(built.project_root).nodes["model.test.as_table"]
+        node = get_manifest(built.project_root).nodes["model.test.as_table"]  # type: ignore[union-attr]
         assert node.relation_name == f"`silt`.`{built.test_schema}`.`as_table`"
         assert built.run_sql(f"select count(*) from {node.relation_name}", fetch="one") == (3,)
 

@@ -218,7 +218,7 @@ class TestRefreshingHooks(RefreshingHooks):
 
 class TestRefreshingHooksOfPublishedRuns(RefreshingHooks):
     # Several hooks have replaced the rows: the rows that the node has read are not published.
-    REASONS = (*RefreshingHooks.REASONS, "no earlier build has recorded its inputs")
+    REASONS = (*RefreshingHooks.REASONS, "no earlier build has recorded its inputs")  # type: ignore[assignment]
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class RandomHooks:
             values = f"; insert into {{schema}}.failing values {names}" if names else ""
             self.change(project, "delete from {schema}.failing" + values)
             run_id = f"{seed}-{number - (step == 'again')}"
-            results = run_dbt(["run", "--vars", json.dumps({"silt_run_id": run_id})], expect_pass=None)
+            results = run_dbt(["run", "--vars", json.dumps({"silt_run_id": run_id})], expect_pass=None)  # type: ignore[arg-type]
             messages = [str(each.message) for each in results.results]
             reused += sum("reused" in each for each in messages)
             if all(str(each.status) == "success" for each in results.results):

@@ -118,7 +118,7 @@ class TestCorrectedKinds(Publishing):
             "from_files": lambda: (landed / "two.csv").write_text("v\n40\n"),
         }
         for number, (model, correct) in enumerate(corrections.items()):
-            correct()
+            correct()  # type: ignore[no-untyped-call]
             is_last = number == len(corrections) - 1
             output = self.build(landed, 1, success=is_last)
             corrected = "\n".join(line for line in output.splitlines() if "Corrected: " in line)

@@ -215,12 +215,12 @@ class TestAHeldRun(Publishing):
         assert files(project) == before
 
     def test_a_conflict_drops_the_run_and_fails_the_command(self, project: Any) -> None:
-        done = []
+        done: list[Any] = []
 
         def on_event(event: Any) -> None:
             if event.info.name == "CommandCompleted" and not done:
                 other = open_databases({project.database: warehouse(project)}, Storages()).catalog
-                done.append(other.drop_table(RelationName(project.database, project.test_schema, "orders")))
+                done.append(other.drop_table(RelationName(project.database, project.test_schema, "orders")))  # type: ignore[func-returns-value]
 
         place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         result = dbtRunner(callbacks=[on_event]).invoke(["run", "--select", "orders", *with_id("late"), *place])

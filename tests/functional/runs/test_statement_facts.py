@@ -60,4 +60,4 @@ class TestQueryComments:
     def _comments(self, project: Any, table: str) -> list[str]:
         name = RelationName(project.database, project.test_schema, table)
         log = project.adapter.connections.catalog.table(name)
-        return [CommitFacts.of(commit).query_comment for commit in log.newest_commits()]
+        return [CommitFacts.of(commit).query_comment for commit in log.newest_commits()]  # type: ignore[misc, union-attr]

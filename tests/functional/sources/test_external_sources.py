@@ -156,7 +156,7 @@ class TestExternalSources:
         monkeypatch.chdir(tmp_path)
         place = ["--project-dir", str(project.project_root), "--profiles-dir", str(project.profiles_dir)]
         result = dbtRunner().invoke(["compile", "--select", "seen", *place])
-        assert f"'{project.project_root}/landing/orders/*.csv'" in result.result[0].node.compiled_code
+        assert f"'{project.project_root}/landing/orders/*.csv'" in result.result[0].node.compiled_code  # type: ignore[index, union-attr]
 
     def test_a_missing_file_is_named_with_its_source(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["run", "--select", "broken", "--vars", "broken: true"], expect_pass=False)

@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
 from dbt.adapters.silt.materializations.external.declared import DeclaredFiles
 from dbt.adapters.silt.runs.logical_run.changed_inputs import changed_inputs
 from tests.security import attacks
-from tests.security.attacks import House
+from tests.security.attacks import House  # type: ignore[attr-defined]
 
 OWNER = "model.shop.hostile"
 BUILD = Build(OWNER, "code")
@@ -208,7 +208,7 @@ def test_facts_of_very_many_inputs_are_no_facts(house: House, kind: str) -> None
         "tables": dict.fromkeys(names, TableState("id", 0, "columns")),
         "unknown": tuple(names),
     }
-    facts = replace(BuildFacts(OWNER, "code"), **{kind: given.get(kind, dict.fromkeys(names, "x"))})
+    facts = replace(BuildFacts(OWNER, "code"), **{kind: given.get(kind, dict.fromkeys(names, "x"))})  # type: ignore[arg-type]
     stated(house, facts)
     with attacks.limited():
         said = changes(house, CODE)

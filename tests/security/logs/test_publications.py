@@ -72,7 +72,7 @@ def test_a_chain_of_very_many_publications_is_an_error_of_its_tables_alone() -> 
     catalog.create_schema("silt", "main")
     for name in NAMES:
         log = catalog.new_table(name)
-        test_branches.commit(log, None, test_branches.CREATE, test_branches.ReadSet(), test_branches.CommitSettings())
+        test_branches.commit(log, None, test_branches.CREATE, test_branches.ReadSet(), test_branches.CommitSettings())  # type: ignore[attr-defined]
     catalog = chain(store)
     with attacks.limited():
         with pytest.raises(CorruptLogError, match="more than 50 publications wait for each other"):
@@ -127,7 +127,7 @@ def test_a_test_whose_document_a_later_version_has_written_runs_again(store: Sto
 
 
 def test_a_view_that_is_no_text_is_an_error_of_the_run_that_replaces_it() -> None:
-    store = test_branches.MemoryStore()
+    store = test_branches.MemoryStore()  # type: ignore[attr-defined]
     catalog, name = opened(store), RelationName("silt", "main", "v")
     catalog.create_schema("silt", "main")
     catalog.put_view(View(name, "select 1 as id", current_database="silt"))
@@ -151,7 +151,7 @@ def test_a_base_of_another_table_is_an_error_of_its_run(store: Store, table: obj
 def test_a_commit_of_another_table_is_an_error_of_its_run(store: Store) -> None:
     work(opened(store))
     path = next(each.path for each in store.files_below(FOLDER) if each.path.endswith(f"{1:020d}.json"))
-    metadata = replace(test_branches.METADATA, id="of another table")
+    metadata = replace(test_branches.METADATA, id="of another table")  # type: ignore[attr-defined]
     store.put(path, store.read(path) + serialize([metadata]))
     runs = opened(store, 1).run_branches("silt")
     run, branch = runs.open(RUN)
@@ -179,7 +179,7 @@ def test_names_of_any_form_in_the_reads_of_a_commit_are_compared(store: Store, r
 def test_a_table_whose_name_has_a_dot_changes_in_a_run(store: Store) -> None:
     catalog, name = opened(store), RelationName("silt", "main", "a.b")
     log = catalog.new_table(name)
-    test_branches.commit(log, None, test_branches.CREATE, test_branches.ReadSet(), test_branches.CommitSettings())
+    test_branches.commit(log, None, test_branches.CREATE, test_branches.ReadSet(), test_branches.CommitSettings())  # type: ignore[attr-defined]
     catalog.publish_table(name, log)
     runs = catalog.run_branches("silt")
     run, branch = runs.open(RUN)
@@ -195,7 +195,7 @@ def test_a_table_of_a_schema_with_a_dot_is_refused_in_a_run_which_could_confuse_
     catalog, name = opened(store), RelationName("silt", "main.a", "b")
     catalog.create_schema("silt", "main.a")
     log = catalog.new_table(name)
-    test_branches.commit(log, None, test_branches.CREATE, test_branches.ReadSet(), test_branches.CommitSettings())
+    test_branches.commit(log, None, test_branches.CREATE, test_branches.ReadSet(), test_branches.CommitSettings())  # type: ignore[attr-defined]
     catalog.publish_table(name, log)
     assert str(name) == str(RelationName("silt", "main", "a.b"))
     runs = catalog.run_branches("silt")

@@ -55,7 +55,7 @@ def hidden(spark: SparkSession, text: str) -> bool:
     """Returns whether Spark finds a relation in an allowed text which the scan did not find."""
     if forbidden(text) is not None or any(found.parts == ("jdbc", "x") for found in table_references(text)):
         return False
-    parser = spark._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]
+    parser = spark._jsparkSession.sessionState().sqlParser()
     try:
         plan = parser.parsePlan(text).toString()
     except Exception:  # Py4J's class of an error depends on Spark's version
@@ -75,5 +75,5 @@ def test_no_text_with_keywords_as_names_hides_a_relation(spark: SparkSession) ->
 
 def test_the_oracle_finds_a_relation(spark: SparkSession) -> None:
     assert hidden(spark, "select 1 from t, jdbc.`x`") is False
-    parser = spark._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined]
+    parser = spark._jsparkSession.sessionState().sqlParser()
     assert "UnresolvedRelation [jdbc, x]" in parser.parsePlan("select 1 from having, jdbc.`x`").toString()

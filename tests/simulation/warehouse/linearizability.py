@@ -46,7 +46,7 @@ def order_of(operations: Sequence[Operation], first: State = frozenset()) -> lis
         if key in seen:
             return None
         seen.add(key)
-        soonest = min(
+        soonest = min(  # type: ignore[type-var]
             (operations[number].ended for number in left if operations[number].ended is not None), default=None
         )
         for number in left:

@@ -38,17 +38,17 @@ def test_overlapping_intervals_of_jobs_count_once(intervals: list[Interval], sec
 def test_every_function_of_a_phase_is_wrapped_and_restored() -> None:
     before = files.write
     seen = []
-    with phases.wrapped(lambda phase, function: seen.append(phase) or (lambda *_: phase)):
+    with phases.wrapped(lambda phase, function: seen.append(phase) or (lambda *_: phase)):  # type: ignore[func-returns-value]
         assert set(seen) == set(phases.PHASES)
-        assert files.write() == "prepare the write"
-        assert dml.merge_keys() == "plan the clauses, place the columns", "imported there by its name"
+        assert files.write() == "prepare the write"  # type: ignore[call-arg, comparison-overlap]
+        assert dml.merge_keys() == "plan the clauses, place the columns", "imported there by its name"  # type: ignore[attr-defined, call-arg, comparison-overlap]
     assert files.write is before
 
 
 def test_a_phase_whose_function_is_missing_raises_an_error_and_wraps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = files.write
     monkeypatch.setitem(phases.PHASES, "gone", ("commands.writing.files:not_there",))
-    with pytest.raises(AttributeError, match="not_there"), phases.wrapped(lambda *_: None):
+    with pytest.raises(AttributeError, match="not_there"), phases.wrapped(lambda *_: None):  # type: ignore[arg-type]
         pass
     assert files.write is before
 

@@ -117,7 +117,7 @@ class House:
         target = log.store.local_path(path)
         assert target is not None
         pq.write_table(pa.Table.from_pylist([dict(row) for row in content], schema=ARROW), target)
-        properties = log.snapshot().properties if log.exists() else commit.TableProperties(metadata.configuration)
+        properties = log.snapshot().properties if log.exists() else commit.TableProperties(metadata.configuration)  # type: ignore[attr-defined]
         found = statistics.from_footers(log.store, [path], SCHEMA, properties)[path]
         status = log.store.status(path)
         assert status is not None

@@ -208,13 +208,13 @@ STORED = StructField(
 def test_members_have_the_names_of_the_table(value: str, shown: Any) -> None:
     kind = "STRUCT(p1 BIGINT, p3 STRUCT(p2 VARCHAR)[], m MAP(VARCHAR, STRUCT(w BIGINT)))"
     sql = f"SELECT {value_of(NESTED, STORED)} FROM (SELECT CAST({value} AS {kind}) AS n)"
-    assert duckdb.sql(sql).fetchall() == [(shown,)]
+    assert duckdb.sql(sql).fetchall() == [(shown,)]  # type: ignore[union-attr]
 
 
 def test_a_char_is_padded_and_a_longer_value_is_whole() -> None:
     field = StructField("c", STRING, metadata={CHAR_VARCHAR_KEY: "char(3)"})
     sql = f"SELECT {value_of(field, field)} FROM (VALUES ('a'), ('abcd'), (NULL)) AS t(c)"
-    assert duckdb.sql(sql).fetchall() == [("a  ",), ("abcd",), (None,)]
+    assert duckdb.sql(sql).fetchall() == [("a  ",), ("abcd",), (None,)]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_a_table_with_an_unknown_feature_is_named_and_not_reported_as_intact(
 def test_a_file_deleted_by_a_concurrent_vacuum_is_no_problem(
     house: House, orders: DeltaLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = check.check_files
+    found = check.check_files  # type: ignore[attr-defined]
 
     def after_a_restore(*arguments: Any) -> Any:
         monkeypatch.setattr(check, "check_files", found)

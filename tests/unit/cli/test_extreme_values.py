@@ -97,12 +97,12 @@ def test_tables_with_extreme_values_are_shown_and_checked_without_loss_of_digits
     assert code == 0
     columns = {column["name"]: column for column in json.loads(printed)["columns"]}
     for name in ("whole", "tiny", "mixed"):
-        known = [exact(value, SCHEMA.require(name).type.scale) for row in rows if (value := row[name]) is not None]
+        known = [exact(value, SCHEMA.require(name).type.scale) for row in rows if (value := row[name]) is not None]  # type: ignore[union-attr]
         for end, function in (("min", min), ("max", max)):
             expected = function(known, default=None)
             found = columns[name][end]
             assert found == columns[f"inside.{name}"][end] == (None if expected is None else f"{expected:f}")
-            assert extreme(log.store, log.snapshot(), log.snapshot().files, name, end) == Extreme(expected)
+            assert extreme(log.store, log.snapshot(), log.snapshot().files, name, end) == Extreme(expected)  # type: ignore[arg-type]
     assert silt("show", str(tmp_path / "t"), *where)[0] == 0
     assert silt("history", str(tmp_path / "t"), *where)[0] == 0
     assert silt("check", str(tmp_path / "t"), *where)[0] == 0

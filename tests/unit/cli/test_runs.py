@@ -204,7 +204,7 @@ def test_times_are_those_stated_in_the_commits(house: House, as_json: AsJson) ->
 
 def test_a_run_is_shown_with_its_command_target_and_duration(house: House) -> None:
     two_runs(house)
-    command = {"run_id": "b", "directory": "/shop", "finished": True}
+    command: dict[str, Any] = {"run_id": "b", "directory": "/shop", "finished": True}
     first = RunEntry("1", command="dbt run", started_at=f"{DAY}10:00:00", ended_at=f"{DAY}10:01:10.5", **command)
     again = RunEntry("2", command="dbt retry", started_at=f"{DAY}11:00:00", ended_at=f"{DAY}12:00:00", **command)
     again = replace(again, which="build", target="dev")

@@ -28,7 +28,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     other = KeptSpark(tmp_path / "bbb", replace(record(), folder=str(tmp_path / "other")), (user,), None)
     monkeypatch.setattr(session, "running", lambda: [own, other])
     monkeypatch.setattr(session, "stop", lambda spark, force: found.append(spark.name))
-    monkeypatch.setattr(session.control, "stop", lambda: found.append("servers") or 1)
+    monkeypatch.setattr(session.control, "stop", lambda: found.append("servers") or 1)  # type: ignore[attr-defined, func-returns-value]
     return found
 
 
@@ -71,7 +71,7 @@ def test_on_a_terminal_it_asks_before_it_stops_sparks_of_other_projects(
 def test_the_sparks_of_the_own_project_are_stopped_without_a_question(
     stopped: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [own, _] = session.running()
+    [own, _] = session.running()  # type: ignore[attr-defined]
     monkeypatch.setattr(session, "running", lambda: [own])
     monkeypatch.chdir("models")
     assert main(["session", "stop", "--json"]) == 0

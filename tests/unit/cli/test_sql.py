@@ -301,7 +301,7 @@ def test_an_output_file_is_written_completely_or_not_at_all(
         raise OSError(28, "No space left on device")
 
     file = tmp_path / "orders.parquet"
-    monkeypatch.setattr(output.pq, "write_table", torn)
+    monkeypatch.setattr(output.pq, "write_table", torn)  # type: ignore[attr-defined]
     assert failing(orders, "select id from orders", "--parquet", str(file)) == 2
     assert "No space left on device" in capsys.readouterr().err
     assert [each.name for each in tmp_path.iterdir()] == ["warehouse"]

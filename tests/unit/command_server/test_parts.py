@@ -111,7 +111,7 @@ def test_globals_of_dbt_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dbt.silt_globals", module)
     mapping = module.mapping
     with restored():
-        module.text = "cached"
+        module.text = "cached"  # type: ignore[attr-defined]
         module.mapping["b"] = 2
         module.members.add(2)
         del module.items[0]

@@ -135,9 +135,9 @@ def test_the_flags_and_the_selection_of_a_command_are_global() -> None:
     set_from_args(Namespace(QUIET=True, LOG_CACHE_EVENTS=False), {})
     try:
         selected_resources.set_selected_resources({"model.shop.orders"})
-        assert (command_state.flags().QUIET, command_state.selected_nodes()) == (True, {"model.shop.orders"})
+        assert (command_state.flags().QUIET, command_state.selected_nodes()) == (True, {"model.shop.orders"})  # type: ignore[comparison-overlap]
     finally:
-        selected_resources.set_selected_resources(before)
+        selected_resources.set_selected_resources(before)  # type: ignore[arg-type]
         set_from_args(Namespace(LOG_CACHE_EVENTS=False), {})
 
 
@@ -156,9 +156,9 @@ def test_the_configs_of_nodes_are_fields_of_their_classes() -> None:
 
 
 def test_the_context_of_a_projects_yaml_takes_a_configuration_and_the_name_of_the_package() -> None:
-    parameters = list(inspect.signature(project_values.generate_schema_yml_context).parameters)
+    parameters = list(inspect.signature(project_values.generate_schema_yml_context).parameters)  # type: ignore[attr-defined]
     assert parameters[:2] == ["config", "project_name"]
-    assert list(inspect.signature(project_values.get_rendered).parameters)[:2] == ["string", "ctx"]
+    assert list(inspect.signature(project_values.get_rendered).parameters)[:2] == ["string", "ctx"]  # type: ignore[attr-defined]
 
 
 def names_in(function: Any) -> set[str]:

@@ -51,7 +51,7 @@ def by_arrow(house: House, table: str, text: str) -> list[int] | None:
 
 def read(house: House, table: str, **options: Any) -> pa.Table:
     """Returns the rows that `silt.read` reads."""
-    storage = {} if house.place.cloud is None else {"storage": house.place.cloud.settings}
+    storage: dict[str, Any] = {} if house.place.cloud is None else {"storage": house.place.cloud.settings}
     return silt.read(f"main.{table}", house.place.location, **options, **storage)
 
 

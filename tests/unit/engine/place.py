@@ -44,7 +44,7 @@ class Place:
 
     def warehouse(self, session: SparkSession, **options: Any) -> Warehouse:
         """Opens a warehouse at this location, in that session."""
-        storage = {} if self.cloud is None else {"storage": self.cloud.settings}
+        storage: dict[str, Any] = {} if self.cloud is None else {"storage": self.cloud.settings}
         return Warehouse(session, self.location, **storage, **options)
 
     def store(self, name: str) -> Store:

@@ -110,7 +110,7 @@ def misjudged() -> list[tuple[str, Expression]]:
             *(("=", 0.0), ("=", -0.0), ("<=>", 0.0), ("<=>", -0.0), ("<=", -0.0), (">=", 0.0)),
             *((">", 100.0), (">=", 100.0), ("!=", 1.0)),
         ):
-            found.append((f"{name} {operator} {literal(value, kind)}", Comparison(operator, column, value)))
+            found.append((f"{name} {operator} {literal(value, kind)}", Comparison(operator, column, value)))  # type: ignore[arg-type]
         found.append((f"{name} in ({literal(0.0, kind)}, {literal(7.0, kind)})", In(column, (0.0, 7.0))))
     return found
 
@@ -137,7 +137,7 @@ def _simple(chance: random.Random) -> tuple[str, Expression]:
             return f"{name} is null", IsNull(column)
         case _:
             operator = chance.choice(("=", "<=>", "!=", "<", "<=", ">", ">="))
-            return f"{name} {operator} {literal(some[0], kind)}", Comparison(operator, column, some[0])
+            return f"{name} {operator} {literal(some[0], kind)}", Comparison(operator, column, some[0])  # type: ignore[arg-type]
 
 
 def expected(rows: Sequence[Mapping[str, Any]], meaning: Expression) -> list[int]:
@@ -156,8 +156,8 @@ def filled(house: House, kind: str, folder: Path) -> None:
     house.sql(f"create table t ({SCHEMA}) using delta {CLAUSES[kind]}")
     if kind == "by the data source":
         silt.DataSource.register(house.warehouse.spark)
-        for rows in frames(house):
-            Tables(house).write(rows, "t")
+        for rows in frames(house):  # type: ignore[assignment]
+            Tables(house).write(rows, "t")  # type: ignore[arg-type]
         return
     insert(house, "t")
     if kind == "deleted":

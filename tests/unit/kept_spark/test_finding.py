@@ -113,7 +113,7 @@ def test_a_command_waits_for_a_spark_whose_starter_was_killed_before_it_was_read
         if len(waited) == 3:
             record(7).write(tmp_path / RECORD)
 
-    monkeypatch.setattr(finding.time, "sleep", wait)
+    monkeypatch.setattr(finding.time, "sleep", wait)  # type: ignore[attr-defined]
     found = starts.attach(tmp_path)
     assert (found.record.port, found.is_new) == (7, False)
     assert starts.keepers == []
@@ -125,7 +125,7 @@ def test_a_command_starts_a_spark_if_the_spark_that_it_waits_for_dies(
 ) -> None:
     alive = acquire(tmp_path / ALIVE)
     assert alive is not None
-    monkeypatch.setattr(finding.time, "sleep", lambda seconds: alive.release())
+    monkeypatch.setattr(finding.time, "sleep", lambda seconds: alive.release())  # type: ignore[attr-defined]
     assert starts.attach(tmp_path).is_new
     starts.kill()
 
@@ -218,6 +218,6 @@ def test_the_end_of_java_is_awaited_until_its_keeper_has_noticed_it(
     tmp_path: Path, starts: Starts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attached = starts.attach(tmp_path)
-    monkeypatch.setattr(finding.time, "sleep", lambda _: starts.kill())
+    monkeypatch.setattr(finding.time, "sleep", lambda _: starts.kill())  # type: ignore[attr-defined]
     attached.wait_for_end()
     assert not attached.is_alive()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_a_command_that_uses_the_kept_spark_says_nothing(base: Path) -> None:
         ({"environment": {"TZ": "UTC"}, "umask": 23}, "the umask, the variable AWS_SECRET_ACCESS_KEY"),
     ],
 )
-def test_the_settings_that_differ_are_named(base: Path, changed: Mapping[str, object], named: str) -> None:
+def test_the_settings_that_differ_are_named(base: Path, changed: Mapping[str, Any], named: str) -> None:
     said = reason(base, **changed)
     assert said == f"Another Spark starts next to the kept Spark {NAME} of this folder: it has another value of {named}"
 

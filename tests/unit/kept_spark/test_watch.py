@@ -70,7 +70,7 @@ def test_no_command_can_start_to_use_a_spark_that_ends(kept: Kept) -> None:
 def test_a_command_that_holds_the_gate_without_a_lease_counts_as_a_user(kept: Kept) -> None:
     kept.watch.step()
     kept.time = KEEP_ALIVE
-    gate = leases.acquire(kept.folder / leases.GATE, shared=True)
+    gate = leases.acquire(kept.folder / leases.GATE, shared=True)  # type: ignore[attr-defined]
     assert gate is not None
     assert kept.watch.step() is None
     gate.release()

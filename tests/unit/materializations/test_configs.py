@@ -64,7 +64,7 @@ def test_configs_of_dbt_of_this_adapter_and_of_a_projects_macros_are_accepted() 
     of_dbt = {"post-hook": [1], "pre-hook": [1], "docs": {"show": True}, "access": "public", "hard_deletes": "ignore"}
     of_python = {"config_keys_used": ["a"], "config_keys_defaults": [None], "meta_keys_used": ["b"], "packages": ["c"]}
     own = {"owner": "me", "partition_column": "day", "merged_by": "us", "keys": 1, "schema_name": "a", "tag_of": "x"}
-    assert checked(node(**of_dbt, **of_python, **own, sql_header="set a = 1", transient=False)) == []
+    assert checked(node(**of_dbt, **of_python, **own, sql_header="set a = 1", transient=False)) == []  # type: ignore[arg-type]
 
 
 def test_a_misspelled_name_without_a_value_is_accepted() -> None:

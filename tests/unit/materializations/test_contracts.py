@@ -22,14 +22,14 @@ def test_columns_come_before_the_constraints_of_columns_and_table() -> None:
         "N": {"name": "N", "data_type": "int", "constraints": [{"type": "custom", "expression": "default 5"}]},
     }
     constraints = [{"type": "not_null", "columns": ["`FROM`", "n"]}, {"type": "unique", "columns": ["n"]}]
-    assert table_elements(columns, constraints, sql, with_comments=False) == [
+    assert table_elements(columns, constraints, sql, with_comments=False) == [  # type: ignore[arg-type]
         "`id` bigint not null",
         "`from` string not null",
         "`N` int not null default 5",
         "primary key (`id`)",
         "unique (`n`)",
     ]
-    assert table_elements(columns, [], sql, with_comments=True)[1] == "`from` string comment 'it\\'s `from`'"
+    assert table_elements(columns, [], sql, with_comments=True)[1] == "`from` string comment 'it\\'s `from`'"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_each_type_of_a_contract_that_spark_lacks_is_named_with_its_column() -> 
     with pytest.raises(CompilationError) as caught:
         check_contract(columns, {"strng": "Did you mean `string`?"}.get)
     assert str(caught.value).strip().endswith("does not have:\n    - `a` has `strng`. Did you mean `string`?")
-    check_contract({"b": columns["b"]}, {}.get)
+    check_contract({"b": columns["b"]}, {}.get)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.materializations.docs_catalog import RelationDocs, catalog_rows, changed_at, describe
 
@@ -28,7 +28,7 @@ def catalog(tmp_path: Path) -> Catalog:
     made.create_schema("silt", "main")
     metadata = Metadata("id", SCHEMA, description="n/a", configuration={"silt.constraints.pk": KEY})
     file = AddFile("a.parquet", {}, size=7, modification_time=1, stats='{"numRecords":3}')
-    actions = [CommitInfo(timestamp=1, operation="CREATE TABLE"), Protocol(), metadata, file]
+    actions: list[Action] = [CommitInfo(timestamp=1, operation="CREATE TABLE"), Protocol(), metadata, file]
     made.new_table(ORDERS).store.put_if_absent(commit_path(0), serialize(actions))
     made.put_view(View(ORDERS.sibling("seen"), "select 1 as id", comment="the view"))
     return made

@@ -249,7 +249,8 @@ class History:
 
 def stale(history: History, monkeypatch: pytest.MonkeyPatch, hashed: Any = lambda found: found.parts) -> list[str]:
     """Returns the texts that were written otherwise before, with the same hash."""
-    known, found = {}, []
+    known: dict[str, Any] = {}
+    found: list[Any] = []
     for _ in range(40):
         history.step()
         monkeypatch.delenv("E", raising=False)

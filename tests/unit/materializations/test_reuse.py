@@ -62,7 +62,7 @@ def test_configs_that_determine_no_row_do_not_change_the_code(same: dict[str, An
         node(materialized="incremental"),
         {**node(), "columns": {"a": {"data_type": "bigint"}}},
         {**node(), "constraints": [{"type": "check"}]},
-        node(**{"pre-hook": ["set x = 1"]}),
+        node(**{"pre-hook": ["set x = 1"]}),  # type: ignore[arg-type]
     ],
 )
 def test_code_and_configs_that_determine_rows_change_the_code(other: dict[str, Any]) -> None:

@@ -120,7 +120,7 @@ def test_a_view_is_no_unit_of_work(name: str) -> None:
 )
 def test_a_full_refresh_builds_everything_but_snapshots_again(name: str, full_refresh: bool) -> None:
     steps, given = Steps(), []
-    steps._main_unit = lambda _, refreshed: given.append(refreshed)  # type: ignore[method-assign, func-returns-value]
+    steps._main_unit = lambda _, refreshed: given.append(refreshed)  # type: ignore[assignment, method-assign]
     steps.begin(name, should_full_refresh=lambda: True)
     assert given == [full_refresh]
 

@@ -86,7 +86,7 @@ def test_other_processes_see_the_nodes_of_a_command_while_it_runs(tmp_path: Path
     registry.enter(replace(entry("I1", "R1"), selected=frozenset(["model.shop.orders", "model.shop.größe"])))
     registry.enter(entry("I2", "R2"))
     first, second = RunRegistry(tmp_path).entries()
-    assert first.running and first.selected == {"model.shop.orders", "model.shop.größe"}
+    assert first.running and first.selected == {"model.shop.orders", "model.shop.größe"}  # type: ignore[comparison-overlap]
     assert second.running and second.selected is None
     registry.end("I1", finished=True)
     assert RunRegistry(tmp_path).entries()[0].selected is None

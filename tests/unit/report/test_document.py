@@ -23,7 +23,7 @@ def texts(project: Project, numbers: list[int | None]) -> list[str | None]:
 
 
 def states_of(project: Project, command: Project) -> dict[str | None, str | None]:
-    return dict(texts(project, node[:2]) for node in command["nodes"])
+    return dict(texts(project, node[:2]) for node in command["nodes"])  # type: ignore[misc]
 
 
 def test_runs_from_logs_registry_and_results_are_listed_newest_first(project: Project) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dbt.adapters.silt.engine.commands.target import Outcome
@@ -11,7 +13,13 @@ from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse, journal_entry
 
 UNIT = Unit("silt/shop/model.shop.orders/R1/main", 1, "R1", checksum="c0ffee")
-MERGED = {"rows_inserted": 4120, "rows_updated": 310, "rows_deleted": 0, "files_added": 3, "attempts": 2}
+MERGED: dict[str, Any] = {
+    "rows_inserted": 4120,
+    "rows_updated": 310,
+    "rows_deleted": 0,
+    "files_added": 3,
+    "attempts": 2,
+}
 
 
 class TestResponse:

@@ -57,7 +57,7 @@ def test_an_invalid_warehouse_folder_is_refused_before_spark_is_started(
     profile = SiltCredentials(warehouse=location, remote="sc://127.0.0.1:1")
     environment = Environment(profile, {"silt": location})
     with pytest.raises(InvalidSettingError, match=reason):
-        environment.open(NoRunner())
+        environment.open(NoRunner())  # type: ignore[arg-type]
 
 
 def test_a_start_of_spark_that_failed_before_the_connection_is_not_waited_for_again(
@@ -68,7 +68,7 @@ def test_a_start_of_spark_that_failed_before_the_connection_is_not_waited_for_ag
     environment.warm_up()
     (tmp_path / "a_file").unlink()
     with pytest.raises(InvalidSettingError, match="a_file is a file"):
-        environment.open(NoRunner())
+        environment.open(NoRunner())  # type: ignore[arg-type]
 
 
 def test_a_connection_that_is_no_longer_wanted_does_not_wait_until_spark_has_started(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_a_connection_that_is_no_longer_wanted_does_not_wait_until_spark_has_sta
 
     with environment._lock:  # as a thread that starts Spark
         with pytest.raises(InterruptedError):
-            environment.open(NoRunner(), check_wanted=check)
+            environment.open(NoRunner(), check_wanted=check)  # type: ignore[arg-type]
     with pytest.raises(InvalidSettingError, match="a_file is a file"):
-        environment.open(NoRunner())
+        environment.open(NoRunner())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("keep_alive", [None, "15 minutes"])

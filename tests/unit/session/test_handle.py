@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session.fetch import fetchable
-from dbt.adapters.silt.session.handle import OpenSession, SiltHandle, Submission
+from dbt.adapters.silt.session.handle import OpenSession, SiltHandle, Submission  # type: ignore[attr-defined]
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 
 
@@ -79,8 +79,8 @@ def test_another_session_is_opened_if_spark_has_ended_before_the_first_statement
         return OpenSession(SessionPool(SessionSettings()), None, len(opened), is_lost=lambda: ended[0])  # type: ignore[arg-type]
 
     runner = RememberingRunner()
-    handle = SiltHandle(opening, runner)
-    assert handle.opened().warehouse == 1
+    handle = SiltHandle(opening, runner)  # type: ignore[arg-type]
+    assert handle.opened().warehouse == 1  # type: ignore[comparison-overlap]
     opened[0][0] = True
     handle.cursor().execute("select 1")
     opened[1][0] = True
@@ -119,7 +119,7 @@ class TaggedRunner:
     def run(
         self, warehouse: Warehouse, text: str, own_unit: Unit | None = None, *, replace_tables: bool = False
     ) -> tuple[Result, SiltResponse]:
-        result = warehouse.execute(text, own_unit and own_unit.txn, replace_tables=replace_tables)
+        result = warehouse.execute(text, own_unit and own_unit.txn, replace_tables=replace_tables)  # type: ignore[arg-type]
         return result, SiltResponse("OK", code="OK")
 
     def job_tags(self) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def test_all_sessions_share_one_request_to_spark(spark: SparkSession, monkeypatc
     now = [0.0]
     asked = EmbeddedSpark(spark.sparkContext, lambda: now[0])
     answers: list[float] = []
-    monkeypatch.setattr(asked, "_answer", lambda: answers.append(now[0]) or ([], []))
+    monkeypatch.setattr(asked, "_answer", lambda: answers.append(now[0]) or ([], []))  # type: ignore[func-returns-value]
     stages = [asked.of(spark.newSession()) for _ in range(3)]
     for now[0] in (10.0, 10.1, 11.0):
         assert [each() for each in stages] == [Stages()] * 3
@@ -111,10 +111,10 @@ class OneStage:
 
 def test_concurrent_operations_of_a_server_are_summed_up_until_each_is_done() -> None:
     handler = ProgressHandler()
-    handler([OneStage(10, 4, 100), OneStage(5, 0, 0)], 2, "a", False)
-    handler([OneStage(3, 1, 50)], 1, "b", False)
+    handler([OneStage(10, 4, 100), OneStage(5, 0, 0)], 2, "a", False)  # type: ignore[list-item]
+    handler([OneStage(3, 1, 50)], 1, "b", False)  # type: ignore[list-item]
     assert handler.stages() == Stages(tasks_done=5, tasks=18, size=150)
-    handler([OneStage(10, 4, 100)], 0, "a", True)
+    handler([OneStage(10, 4, 100)], 0, "a", True)  # type: ignore[list-item]
     assert handler.stages() == Stages(tasks_done=1, tasks=3, size=50)
     handler(None, 0, "b", True)
     assert handler.stages() == Stages()

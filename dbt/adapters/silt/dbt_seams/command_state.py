@@ -11,7 +11,7 @@ from dbt import selected_resources
 
 def flags() -> Any:
     """Returns the flags of the command, each as an attribute."""
-    return get_flags()  # type: ignore[no-untyped-call]
+    return get_flags()
 
 
 def selected_nodes() -> frozenset[str]:

@@ -48,7 +48,7 @@ def _dispatch(
     wrapper: BaseDatabaseWrapper, macro_name: str, macro_namespace: str | None = None, packages: list[str] | None = None
 ) -> Any:
     """Returns the macro that dbt finds among the prefixes of the namespace."""
-    is_silts = wrapper.type() == _SILT  # type: ignore[no-untyped-call]
+    is_silts = wrapper.type() == _SILT
     vars(wrapper)[_IS_OF_PACKAGE] = is_silts and macro_namespace not in get_adapter_package_names(_SILT)
     return _dispatch_of_dbt(wrapper, macro_name, macro_namespace, packages)
 

@@ -64,13 +64,13 @@ def launch_java(conf: SparkConf, streams: Mapping[str, Any]) -> Any:
     Args:
         streams: arguments of `subprocess.Popen`.
     """
-    return launch_gateway(conf, popen_kwargs=dict(streams))  # type: ignore[no-untyped-call]
+    return launch_gateway(conf, popen_kwargs=dict(streams))
 
 
 def java_answer(path: Path) -> tuple[int, str]:
     """Reads the port and the secret that a Java has written to the file `ANSWER_VARIABLE`."""
     with path.open("rb") as stream:
-        return read_int(stream), UTF8Deserializer().loads(stream)  # type: ignore[no-untyped-call]
+        return read_int(stream), UTF8Deserializer().loads(stream)
 
 
 def connect_to_java(port: int, secret: str) -> Any:

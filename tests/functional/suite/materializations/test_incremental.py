@@ -54,13 +54,13 @@ class TestPredicatesDeleteInsert(BasePredicatesDeleteInsert):
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
     """dbt's own tests, but for keys that name nothing: they are refused, because every run would append silently."""
 
-    def test__empty_unique_key_list(self, project):
-        self._is_refused("empty_unique_key_list")
+    def test__empty_unique_key_list(self, project):  # type: ignore[no-untyped-def]
+        self._is_refused("empty_unique_key_list")  # type: ignore[no-untyped-call]
 
-    def test__empty_str_unique_key(self, project):
-        self._is_refused("empty_str_unique_key")
+    def test__empty_str_unique_key(self, project):  # type: ignore[no-untyped-def]
+        self._is_refused("empty_str_unique_key")  # type: ignore[no-untyped-call]
 
-    def _is_refused(self, model):
+    def _is_refused(self, model):  # type: ignore[no-untyped-def]
         run_dbt(["seed"])
         (result,) = run_dbt(["run", "--select", model], expect_pass=False)
         assert "`unique_key` must be" in result.message

@@ -150,5 +150,5 @@ class TestEveryKindOfNode:
         schema = found.schema
         fields = {"id": schema.require("id"), "from": schema.require("from")}
         place = schema.field("place")
-        fields["city"] = place.type.fields[0] if place is not None else fields["id"]
+        fields["city"] = place.type.fields[0] if place is not None else fields["id"]  # type: ignore[union-attr]
         return {"": found.metadata.description, **{name: field.comment for name, field in fields.items()}}

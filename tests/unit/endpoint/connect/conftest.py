@@ -29,10 +29,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def endpoint(folder: Path, cache: Path) -> Iterator[Program]:
     with programs.endpoint(folder, cache) as started:
-        yield started
+        yield started  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
 def client(endpoint: Program, cache: Path) -> Iterator[Program]:
     with programs.client(endpoint, cache) as started:
-        yield started
+        yield started  # type: ignore[misc]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql.connect.proto import relations_pb2 as pr
 from pyspark.sql.connect.proto.expressions_pb2 import Expression
@@ -10,7 +12,7 @@ from dbt.adapters.silt.endpoint.connect.expressions import bound, sql_of
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 
 
-def literal(**value: object) -> Expression:
+def literal(**value: Any) -> Expression:
     return Expression(literal=Expression.Literal(**value))
 
 

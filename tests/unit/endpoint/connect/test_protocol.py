@@ -56,7 +56,7 @@ def caller(endpoint: Program, cache: Path) -> Iterator[Program]:
     with programs.client(endpoint, cache) as started:
         started.run(_CALLS)
         started.run("spark.sql('create table main.t (id bigint)')")
-        yield started
+        yield started  # type: ignore[misc]
 
 
 def test_a_call_without_the_token_or_with_another_is_refused_before_a_session_opens(
@@ -248,8 +248,8 @@ def test_the_states_of_the_operations_of_a_session_are_told(caller: Program) -> 
 def reader(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Program]:
     """A client of a read-only endpoint."""
     folder = tmp_path_factory.mktemp("read-only")
-    with programs.endpoint(folder, cache, {"is_read_only": True}) as started, programs.client(started, cache) as client:
-        yield client
+    with programs.endpoint(folder, cache, {"is_read_only": True}) as started, programs.client(started, cache) as client:  # type: ignore[arg-type]
+        yield client  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_a_client_learns_that_the_spark_behind_the_endpoint_has_ended_and_opens_
 ) -> None:
     folder, cache = tmp_path_factory.mktemp("ended"), tmp_path_factory.mktemp("ended-spark")
     try:
-        with programs.endpoint(folder, cache) as endpoint, programs.client(endpoint, cache) as client:
+        with programs.endpoint(folder, cache) as endpoint, programs.client(endpoint, cache) as client:  # type: ignore[arg-type]
             client.run("spark.sql('create table main.t as select 1 as id')")
             [kept] = listing.running(kept_sparks.folder(cache))
             os.kill(kept.record.java, signal.SIGKILL)

@@ -270,9 +270,9 @@ def trusting(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[
     folder = tmp_path_factory.mktemp("trusting")
     with (
         programs.endpoint(folder, cache, python_functions=True) as endpoint,
-        programs.client(endpoint, cache) as client,
+        programs.client(endpoint, cache) as client,  # type: ignore[arg-type]
     ):
-        yield client
+        yield client  # type: ignore[misc]
 
 
 def test_functions_in_python_run_if_the_profile_allows_them(trusting: Program) -> None:

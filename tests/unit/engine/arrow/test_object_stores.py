@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.storage import object_store
 from dbt.adapters.silt.engine.kernel.storage.object_store import ObjectStore
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 
 SCHEMA = StructType(
@@ -41,7 +41,7 @@ def log(tmp_path: Path) -> DeltaLog:
     content = (tmp_path / "a.parquet").read_bytes()
     store = ObjectStore("memory:///")
     store.put("a.parquet", content)
-    actions = [Protocol(), Metadata("an-id", SCHEMA.to_json()), AddFile("a.parquet", {}, len(content), 0)]
+    actions: list[Action] = [Protocol(), Metadata("an-id", SCHEMA.to_json()), AddFile("a.parquet", {}, len(content), 0)]
     store.put("_delta_log/00000000000000000000.json", serialize(actions))
     return DeltaLog(store, "main.t")
 

@@ -239,7 +239,7 @@ def test_an_unknown_option_is_refused_before_any_row_is_read(house: House, name:
     house.sql("create table t as select id from range(3)")
     for reads in (silt.read, silt.read_batches):
         with pytest.raises(InvalidArgumentError, match=rf"no option `{name}`.*{remedy}"):
-            reads("main.t", location(house), **storage(house), **{name: "id > 1"})
+            reads("main.t", location(house), **storage(house), **{name: "id > 1"})  # type: ignore[arg-type]
 
 
 def test_columns_may_be_qualified_by_the_tables_name(house: House) -> None:
@@ -264,7 +264,7 @@ def test_pandas_polars_and_duckdb_accept_the_rows(house: House) -> None:
     orders = read(house, "t")
     assert orders.to_pandas()["id"].tolist() == [1]
     assert polars.from_arrow(orders).rows() == [(1, Decimal("2.50"))]  # type: ignore[union-attr]
-    assert duckdb.sql("select sum(amount) from orders").fetchall() == [(Decimal("2.50"),)]
+    assert duckdb.sql("select sum(amount) from orders").fetchall() == [(Decimal("2.50"),)]  # type: ignore[union-attr]
 
 
 @pytest.mark.in_folders("a file is taken away")
@@ -391,7 +391,7 @@ def test_row_groups_excluded_by_a_condition_are_not_read(
         pq.ParquetFile,
         "iter_batches",
         lambda self, rows, row_groups, columns: (
-            seen.extend(row_groups) or iter_batches(self, rows, row_groups, columns)
+            seen.extend(row_groups) or iter_batches(self, rows, row_groups, columns)  # type: ignore[func-returns-value]
         ),
     )
     found = read(house, "g", where=where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_the_document_of_a_later_result_replaces_the_earlier(store: Store) -> No
 
 
 @pytest.mark.parametrize("change", [{"unknown": ("it uses rand()",)}, {"files": {"/data/x.csv": None}}])
-def test_an_unknown_input_is_not_recorded(store: Store, change: dict[str, object]) -> None:
+def test_an_unknown_input_is_not_recorded(store: Store, change: dict[str, Any]) -> None:
     catalog = opened(store)
     assert not PassedTests(catalog, "silt").note(PassedTest(replace(facts(catalog), **change)))
     assert decided(catalog) == Built(("it has not passed before",))

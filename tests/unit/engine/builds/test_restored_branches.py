@@ -88,7 +88,7 @@ def test_a_run_does_not_continue_on_another_version_of_the_number_with_which_it_
     if name == WRITTEN:
         for reopen in (lambda: reopened(catalog), lambda: runs.existing(runs.find("monday"))):
             with pytest.raises(ConcurrentDropError, match="restored from a copy") as refused:
-                reopen()
+                reopen()  # type: ignore[no-untyped-call]
             assert "silt drop-run" in str(refused.value)
     else:
         inside = catalog.on_branch("silt", reopened(catalog))

@@ -151,18 +151,18 @@ def test_a_transaction_in_python_knows_what_has_changed_its_session(apart: House
     with apart.warehouse.transaction() as together:
         together.sql(WRITE)
     with apart.warehouse.transaction() as together:
-        assert together.sql(WRITE).first().skipped
+        assert together.sql(WRITE).collect()[0].skipped
         together.sql("declare or replace variable silt_x int default 1")
-        assert not together.sql(WRITE).first().skipped
+        assert not together.sql(WRITE).collect()[0].skipped
     with apart.warehouse.transaction() as together:
-        assert not together.sql(WRITE).first().skipped
+        assert not together.sql(WRITE).collect()[0].skipped
     assert not written(apart)[1]
 
 
 def test_a_transaction_with_an_identifier_records_it_in_each_table(apart: House) -> None:
     for load in (1, 2):
         with apart.warehouse.transaction(txn=("load", load)) as together:
-            assert not together.sql(WRITE).first().skipped
+            assert not together.sql(WRITE).collect()[0].skipped
     assert apart.warehouse.transaction_version("t", "load") == 2
     assert written(apart)[1]
 

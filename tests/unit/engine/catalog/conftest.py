@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, CommitInfo, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.features import upgraded
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from tests.fixed_clock import FixedClock
@@ -76,7 +76,7 @@ def make_table(
 def commit_first(log: DeltaLog, table_id: str = "first", with_in_commit_timestamps: bool = False) -> PutResult:
     """Writes version 0; its in-commit timestamp is far in the future."""
     configuration = {"delta.enableInCommitTimestamps": "true"} if with_in_commit_timestamps else {}
-    actions = [
+    actions: list[Action] = [
         CommitInfo(1, "CREATE TABLE", in_commit_timestamp=_FUTURE_MS if with_in_commit_timestamps else None),
         upgraded(Protocol(), ["inCommitTimestamp"]) if with_in_commit_timestamps else Protocol(),
         Metadata(id=table_id, schema_string=SCHEMA, configuration=configuration),

@@ -117,7 +117,7 @@ def test_an_interrupted_change_of_kind_leaves_one_relation_and_a_repetition_fini
 ) -> None:
     end_at = 1
     while True:
-        _ = catalog.put_view(VIEW) if change is table_over_view else create(ORDERS)
+        _ = catalog.put_view(VIEW) if change is table_over_view else create(ORDERS)  # type: ignore[func-returns-value]
         before = kind_of(catalog)
         try:
             change(watched(warehouse, Steps(catalog, end_at)))
@@ -161,7 +161,7 @@ def test_a_view_hidden_by_a_table_does_not_reappear(catalog: Catalog, warehouse:
     ):
         catalog.put_view(View(ORDERS, "select 'hidden'"), replace=True)
         make_table(catalog, ORDERS, replace_view=True)
-        end()
+        end()  # type: ignore[no-untyped-call]
         entry = catalog.find(ORDERS)
         assert entry is None or catalog.view(ORDERS).text == "select 1"
 

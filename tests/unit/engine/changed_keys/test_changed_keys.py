@@ -567,7 +567,7 @@ def test_writers_beside_each_other_leave_the_rows_of_a_full_build(patient_house:
     house.sql("insert into orders values (3, 1, 1)")
     writers = [house.another() for _ in range(3)]
     tasks = [lambda writer=writer: writer.sql(text) for writer in writers]
-    side_by_side([*tasks, lambda: house.another().sql("insert into orders values (4, 3, 1)")])
+    side_by_side([*tasks, lambda: house.another().sql("insert into orders values (4, 3, 1)")])  # type: ignore[list-item]
     model.run()
     assert model.run() is None
 

@@ -65,7 +65,7 @@ def test_a_tested_version_is_trusted_without_a_plan(version: str) -> None:
 @pytest.mark.parametrize("version", [NEW, "4.3.0-vendor", "5.0.0", "4.10.0"])
 def test_any_other_version_is_trusted_if_its_plan_is_a_recorded_one(version: str) -> None:
     for plan in PLANS.values():
-        known_plans.check(version, lambda _, plan=plan: explained(plan))
+        known_plans.check(version, lambda _, plan=plan: explained(plan))  # type: ignore[misc]
     with pytest.raises(NotProved, match=f"runs on Spark {version}, which shows plans in another form than"):
         known_plans.check(version, lambda _: "no plan")
 
@@ -92,7 +92,7 @@ def test_any_renamed_operator_and_any_other_argument_is_refused(version: str) ->
         for other in altered(line):
             text = "\n".join([*lines[:number], other, *lines[number + 1 :]])
             with pytest.raises(NotProved):
-                known_plans.check(NEW, lambda _, text=text: explained(text))
+                known_plans.check(NEW, lambda _, text=text: explained(text))  # type: ignore[misc]
             tried += 1
     assert tried > 3 * len(lines)
 

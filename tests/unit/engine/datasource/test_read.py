@@ -206,7 +206,7 @@ def test_a_table_of_many_files_is_divided_among_few_tasks(tables: Tables) -> Non
         tables.house.sql(f"insert into main.t values ({number})")
     rows = tables.read("t")
     assert rows.withColumn("task", F.spark_partition_id()).select("task").distinct().count() <= 4
-    assert rows.agg(F.sum("id")).first()[0] == 6
+    assert rows.agg(F.sum("id")).collect()[0][0] == 6
 
 
 def test_the_name_of_the_data_source_is_public(tables: Tables) -> None:

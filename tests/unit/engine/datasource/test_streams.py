@@ -105,7 +105,7 @@ class Planned:
 
     def __init__(self, tables: Tables, columns: str = "id bigint", **options: Any) -> None:
         parsed = Options.of(tables.options(path="main.t", **options))
-        self.reader = StreamReader(parsed, StructType.fromDDL(columns))
+        self.reader = StreamReader(parsed, StructType.fromDDL(columns))  # type: ignore[arg-type]
         self.at = self.reader.initialOffset()
 
     def batch(self) -> list[Any] | None:

@@ -84,7 +84,7 @@ def test_partitions_and_nested_columns_of_mapped_tables_are_written(tables: Tabl
     expected = texts(rows.unionAll(rows.filter(f"{key} = 1")))
     assert texts(tables.house.warehouse.table("main.t")) == expected
     assert texts(tables.read("t")) == expected
-    assert tables.house.sql("select count(*) from main.t where day is null").first()[0] == 1
+    assert tables.house.sql("select count(*) from main.t where day is null").collect()[0][0] == 1
 
 
 def test_files_have_statistics_that_let_later_reads_skip_them(tables: Tables) -> None:
@@ -97,7 +97,7 @@ def test_files_have_statistics_that_let_later_reads_skip_them(tables: Tables) ->
     assert stats["numRecords"] == 5
     assert (stats["minValues"]["id"], stats["maxValues"]["id"]) == (0, 4)
     assert "x" not in stats["maxValues"]
-    assert tables.house.sql("select count(*), max(id) from main.t").first()[:] == (5, 4)
+    assert tables.house.sql("select count(*), max(id) from main.t").collect()[0][:] == (5, 4)
 
 
 def test_overwrite_replaces_all_rows_the_partitions_of_the_rows_or_the_rows_of_a_condition(tables: Tables) -> None:
@@ -321,4 +321,4 @@ class TestSteps:
         tables.house.sql("create table main.t (id bigint, p int) partitioned by (p)")
         job = Job(tables, tables.query("select id, cast(id % 3 as int) as p from range(500)"))
         job.commit(job.task(), job.task())
-        assert tables.house.sql("select count(*), count(distinct id) from main.t").first()[:] == (1000, 500)
+        assert tables.house.sql("select count(*), count(distinct id) from main.t").collect()[0][:] == (1000, 500)

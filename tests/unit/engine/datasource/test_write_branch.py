@@ -133,7 +133,7 @@ def test_a_run_that_ends_at_the_commit_makes_it_unknown_whether_it_has_the_chang
     runs, run, branch = begun(shop.house)
     job = Job(shop, table)
     publish: Callable[[], object] = lambda: runs.publish(run, branch)  # noqa: E731
-    commit = Finished._settings.fget
+    commit = Finished._settings.fget  # type: ignore[attr-defined]
 
     def settings(finished: Finished) -> object:
         publish()

@@ -98,7 +98,7 @@ def test_of_two_writers_that_consume_the_same_changes_only_one_commits_them(pati
     house.sql("create table d (id int, kind string)")
     house.sql("insert into t values (1, 1)")
     writers = [house.another() for _ in range(3)]
-    side_by_side([lambda writer=writer: writer.sql(APPEND) for writer in writers])
+    side_by_side([lambda writer=writer: writer.sql(APPEND) for writer in writers])  # type: ignore[misc]
     assert house.rows("select * from d") == [(1, "insert")]
 
 

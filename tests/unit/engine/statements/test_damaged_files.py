@@ -225,7 +225,7 @@ def test_damage_that_only_spark_finds_is_reported_with_the_table_its_version_and
     """The file's size, time and footer are as in the log."""
     file = made(house)
     house.sql("create table small as select 150L as id, 'x' as name")
-    modified = file.store.status(file.path).modified_ms * 1_000_000
+    modified = file.store.status(file.path).modified_ms * 1_000_000  # type: ignore[union-attr]
     body = bytearray(file.read())
     body[4:40] = b"\xff" * 36
     file.replace(bytes(body))

@@ -17,7 +17,7 @@ from tests.unit.engine.place import Place
 
 FEED = "tblproperties (delta.enableChangeDataFeed = true)"
 
-READING = (
+READING: tuple[Any, ...] = (
     ("made", "create table made as select orders.id from orders, lines", {"orders": [2], "lines": [0]}),
     ("target", "insert into target select id from both_of_them", {"orders": [2], "lines": [0]}),
     ("target", "insert into target select count(*) from orders", {"orders": [2]}),

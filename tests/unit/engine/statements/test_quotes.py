@@ -146,7 +146,7 @@ def session(spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture(autouse=True)
-def as_it_was(session: SparkSession):
+def as_it_was(session: SparkSession):  # type: ignore[no-untyped-def]
     yield
     for key in (NAMES, BACKSLASHES, CONSECUTIVE, "spark.sql.ansi.enabled"):
         session.conf.unset(key)

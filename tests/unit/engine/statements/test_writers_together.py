@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -45,7 +47,7 @@ def test_a_reader_concurrent_with_overwrites_sees_complete_versions_only(patient
 
     side_by_side([overwrite, read])
     assert len(reads) == 15
-    assert all(count == 20 + round_ for round_, count in reads)
+    assert all(count == 20 + round_ for round_, count in reads)  # type: ignore[operator]
 
 
 def test_a_statement_reads_one_consistent_cut_of_several_tables(patient_house: House) -> None:
@@ -65,7 +67,7 @@ def test_a_statement_reads_one_consistent_cut_of_several_tables(patient_house: H
             reads.extend(reader.rows("select a.n, b.n from first a cross join second b"))
 
     side_by_side([write, read])
-    assert all(first - second in (0, 1) for first, second in reads)
+    assert all(first - second in (0, 1) for first, second in reads)  # type: ignore[operator]
 
 
 def test_concurrent_appends_are_all_committed_once(patient_house: House) -> None:
@@ -77,7 +79,7 @@ def test_concurrent_appends_are_all_committed_once(patient_house: House) -> None
             writer.sql(f"insert into events values ({number}, {n})", txn=(f"writer-{number}", n))
 
     writers = [house.another() for _ in range(3)]
-    side_by_side([lambda w=w, i=i: append(w, i) for i, w in enumerate(writers)])
+    side_by_side([partial(append, w, i) for i, w in enumerate(writers)])
     assert house.rows("select writer, n from events") == [(w, n) for w in range(3) for n in range(5)]
 
 
@@ -107,7 +109,7 @@ def test_of_two_creators_of_a_table_one_is_asked_to_run_it_again(house: House) -
         except Exception as error:
             outcomes.append(type(error).__name__)
 
-    side_by_side([lambda w=w: create(w) for w in (house.another(), house.another())])
+    side_by_side([partial(create, w) for w in (house.another(), house.another())])
     assert sorted(outcomes) in (["again", "created"], ["RelationExistsError", "created"])
     assert house.rows("select count(*) from fresh") == [(1000,)]
 
@@ -136,7 +138,7 @@ def test_writers_of_windows_that_share_a_file_all_commit_within_their_attempts(h
         assert result.outcome is not None
         outcomes.append(result.outcome.statement_attempts)
 
-    side_by_side([lambda w=w, day=day: replace_day(w, day) for day, w in enumerate(warehouses)])
+    side_by_side([partial(replace_day, w, day) for day, w in enumerate(warehouses)])
     assert house.rows("select id, day from events") == [(1000, day) for day in range(1, 8)]
     assert max(outcomes) <= house.warehouse.settings.statement_attempts
 
@@ -155,6 +157,6 @@ def test_writers_of_windows_in_separate_files_never_run_again(house: House) -> N
             assert result.outcome is not None
             outcomes.append(result.outcome.statement_attempts)
 
-    side_by_side([lambda w=w, day=day: replace_day(w, day) for day, w in enumerate(warehouses, 1)])
+    side_by_side([partial(replace_day, w, day) for day, w in enumerate(warehouses, 1)])
     assert outcomes == [1] * 16
     assert house.rows("select id from events") == [(day,) for day in range(1, 9) for _ in range(2)]

@@ -27,7 +27,7 @@ UTC = datetime.timezone.utc
 
 def stored(spark: SparkSession, rows: Any, expected: str | None = None) -> tuple[str, list[tuple[Any, ...]]]:
     """Returns the types of the columns, and the rows with times as strings that contain their zone."""
-    frame = to_frame(spark, rows, None if expected is None else StructType.fromDDL(expected))
+    frame = to_frame(spark, rows, None if expected is None else StructType.fromDDL(expected))  # type: ignore[arg-type]
     texts = [
         f"cast(`{each.name}` as string) as `{each.name}`"
         if "timestamp" in each.dataType.simpleString()
@@ -48,7 +48,7 @@ ENCODED = {
 @pytest.mark.parametrize("case", ENCODED)
 def test_categories_of_polars_are_text(spark: SparkSession, case: str) -> None:
     column, kind, values = ENCODED[case]
-    assert stored(spark, pl.DataFrame({"a": column})) == (f"struct<a:{kind}>", sorted([(v,) for v in values], key=repr))
+    assert stored(spark, pl.DataFrame({"a": column})) == (f"struct<a:{kind}>", sorted([(v,) for v in values], key=repr))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_frame_of_pandas_on_spark_is_accepted_without_its_index(spark: SparkSe
         warnings.simplefilter("ignore")
         import pyspark.pandas as ps
 
-        rows = ps.DataFrame({"id": [1, 2], "name": ["a", None]})
+        rows: Any = ps.DataFrame({"id": [1, 2], "name": ["a", None]})
     assert stored(spark, rows) == ("struct<id:bigint,name:string>", [(1, "a"), (2, None)])
 
 
@@ -123,7 +123,7 @@ COLUMNS = {
 @pytest.mark.parametrize("case", COLUMNS)
 def test_a_column_of_arrow_keeps_its_values(spark: SparkSession, case: str) -> None:
     array, kind, values = COLUMNS[case]
-    assert stored(spark, pa.table({"c": array})) == (f"struct<c:{kind}>", sorted([(v,) for v in values], key=repr))
+    assert stored(spark, pa.table({"c": array})) == (f"struct<c:{kind}>", sorted([(v,) for v in values], key=repr))  # type: ignore[attr-defined]
 
 
 PANDAS = {
@@ -148,7 +148,7 @@ def test_a_column_of_pandas_keeps_its_values(spark: SparkSession, case: str) -> 
     column, kind, values = PANDAS[case]
     assert stored(spark, pd.DataFrame({"c": column})) == (
         f"struct<c:{kind}>",
-        sorted([(value,) for value in values], key=repr),
+        sorted([(value,) for value in values], key=repr),  # type: ignore[attr-defined]
     )
 
 
@@ -193,7 +193,7 @@ def test_few_rows_are_one_partition(spark: SparkSession) -> None:
         (pa.table({"a": pa.array([1], pa.duration("s")).dictionary_encode()}), "column `a` .* cannot hold"),
         (pa.table({"a": pa.array([(1, 2, 3)], pa.month_day_nano_interval())}), "column `a` .* cannot hold"),
         (pa.table({"a": pa.array([DECIMAL], pa.decimal256(40, 2))}), "column `a` .* decimal256.* cannot hold"),
-        (duckdb.sql("select 170141183460469231731687303715884105727::hugeint as a").to_arrow_table(), "column `a` "),
+        (duckdb.sql("select 170141183460469231731687303715884105727::hugeint as a").to_arrow_table(), "column `a` "),  # type: ignore[union-attr]
         (pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object)}), "column `a` .* Object, .* cannot hold"),
         (pl.DataFrame({"a": pl.Series([2**100], dtype=pl.Int128)}), "column `a` .* Int128, .* cannot hold"),
         (pl.DataFrame({"a": pl.Series([[2**100]], dtype=pl.List(pl.Int128))}), "column `a` .* cannot hold"),
@@ -227,6 +227,6 @@ def test_times_in_structs_and_lists_are_in_the_zone_of_the_session(spark: SparkS
     try:
         kind, rows = stored(spark, pa.table({"at": [missing], "all": [{"of": [missing]}]}))
     finally:
-        spark.conf.set("spark.sql.session.timeZone", before)
+        spark.conf.set("spark.sql.session.timeZone", before)  # type: ignore[arg-type]
     assert kind == "struct<at:timestamp,all:struct<of:array<timestamp>>>"
     assert rows == [("2024-03-31 03:30:00", "{[2024-03-31 03:30:00]}")]

@@ -154,7 +154,7 @@ def test_a_run_in_progress_that_may_share_work_is_named(running: RunEntry) -> No
     assert said.startswith("Another run of this project is in progress: ")
 
 
-HERE = {"warehouse": "/wh", "schema": "main"}
+HERE: dict[str, Any] = {"warehouse": "/wh", "schema": "main"}
 NIGHT = replace(EARLIER, running=True, command="dbt build -t night", target="night", **HERE)
 IN_DEV = replace(OWN, target="dev", **HERE)
 

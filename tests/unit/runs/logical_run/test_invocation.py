@@ -163,7 +163,7 @@ def test_a_run_that_was_interrupted_before_its_first_write_is_not_continued(
         (None, True, CommandResult(Ending.SUCCESS)),
         (ResultExit(), True, CommandResult(Ending.FAILED)),
         (ExceptionExit(ValueError("no\n  such macro")), False, CommandResult(Ending.FAILED, problem="no such macro")),
-        (ExceptionExit(KeyboardInterrupt()), False, CommandResult(Ending.INTERRUPTED)),
+        (ExceptionExit(KeyboardInterrupt()), False, CommandResult(Ending.INTERRUPTED)),  # type: ignore[arg-type]
     ],
 )
 def test_a_run_records_its_result(

@@ -55,7 +55,7 @@ class TypedCommand:
         assert is_hidden
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=STORES.values(), ids=list(STORES))
 def store(request: pytest.FixtureRequest) -> Store:
     return filled(request.param)
 

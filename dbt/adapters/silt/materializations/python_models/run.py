@@ -188,11 +188,11 @@ def _module(name: str, source: ModelSource) -> Iterator[ModuleType]:
     module = ModuleType(f"silt_python_model_{next(_numbers)}_{re.sub(r'[^0-9a-zA-Z]', '_', name)}")
     module.__file__ = source.file
     sys.modules[module.__name__] = module
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    cloudpickle.register_pickle_by_value(module)
     try:
         yield module
     finally:
-        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        cloudpickle.unregister_pickle_by_value(module)
         del sys.modules[module.__name__]
 
 

@@ -165,7 +165,7 @@ def branch_of(catalog: Catalog) -> tuple[Branch, Catalog]:
     return branch, catalog.on_branch("silt", branch)
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=STORES.values(), ids=list(STORES))
 def store(request: pytest.FixtureRequest) -> Store:
     return filled(request.param)
 
@@ -257,7 +257,7 @@ def test_a_schema_that_the_branch_has_dropped_is_missing_there_and_can_be_create
             lambda catalog: catalog.drop_schema("silt", "gone"),
         ):
             with pytest.raises(SchemaNotFoundError):
-                missing(catalog)
+                missing(catalog)  # type: ignore[no-untyped-call]
         catalog.drop_schema("silt", "gone", if_exists=True)
     assert opened(store, 2).has_schema("silt", "gone")
     inside.create_schema("silt", "gone")
@@ -425,7 +425,7 @@ def killed(make: Callable[[], Store], fate: str) -> Iterator[tuple[Store, DyingS
 
 
 @pytest.mark.parametrize("fate", ["lost", "done", "late"])
-@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("make", STORES.values(), ids=list(STORES))
 def test_a_publication_killed_at_any_write_shows_all_names_or_none(make: Callable[[], Store], fate: str) -> None:
     seen = []
     for store, dying in killed(make, fate):
@@ -496,7 +496,7 @@ def leaves_drops_of_aborted_publications(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Publications, "is_published", lambda *_: True)
 
 
-@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("make", STORES.values(), ids=list(STORES))
 @pytest.mark.parametrize(
     "plant",
     [shows_undecided, notes_nothing, leaves_drops_of_aborted_publications],

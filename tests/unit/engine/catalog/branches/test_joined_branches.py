@@ -37,7 +37,7 @@ SEEDS = range(12)
 MakeStore = Callable[[], Store]
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=STORES.values(), ids=list(STORES))
 def store(request: pytest.FixtureRequest) -> Store:
     return filled(request.param)
 
@@ -144,7 +144,7 @@ def story(make: MakeStore) -> None:
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("make", STORES.values(), ids=list(STORES))
 def test_no_change_that_succeeded_is_lost_while_the_run_is_published(make: MakeStore) -> None:
     story(make)
 

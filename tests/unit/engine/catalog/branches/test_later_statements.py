@@ -21,7 +21,7 @@ A, B, C = (LaterStatement(f"vacuum {name}", f"silt/{name}") for name in "abc")
 _MOST_WRITES = 100
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=STORES.values(), ids=list(STORES))
 def store(request: pytest.FixtureRequest) -> Store:
     return filled(request.param)
 
@@ -83,7 +83,7 @@ def test_a_statement_that_fails_is_run_again_with_those_after_it(store: Store) -
 
 @pytest.mark.parametrize("fate", ["lost", "done", "late"])
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.long)], ids=["a few writes", "each write"])
-@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("make", STORES.values(), ids=list(STORES))
 def test_a_run_killed_at_any_write_runs_each_statement_at_least_once(
     make: Callable[[], Store], every: int, fate: str
 ) -> None:

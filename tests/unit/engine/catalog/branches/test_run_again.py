@@ -39,7 +39,7 @@ _NEW_VIEW: Relation = ("main", NEW_VIEW.identifier)
 _MOST_WRITES = 60
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=STORES.values(), ids=list(STORES))
 def store(request: pytest.FixtureRequest) -> Store:
     return filled(request.param)
 
@@ -155,7 +155,7 @@ def test_a_table_that_is_no_longer_the_table_that_was_read_is_outdated(store: St
 
 @pytest.mark.parametrize("fate", ["lost", "done", "late"])
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)], ids=["a few writes", "each write"])
-@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("make", STORES.values(), ids=list(STORES))
 def test_a_run_killed_while_it_begins_again_is_published_whole(
     make: Callable[[], Store], every: int, fate: str
 ) -> None:

@@ -55,7 +55,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 PUBLISHED = "_branches/published/"
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=STORES.values(), ids=list(STORES))
 def store(request: pytest.FixtureRequest) -> Store:
     return filled(request.param)
 
@@ -150,7 +150,7 @@ def test_another_run_has_a_branch_of_its_own(store: Store) -> None:
 
 @pytest.mark.parametrize("fate", ["lost", "done", "late"])
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.long)], ids=["a few writes", "each write"])
-@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("make", STORES.values(), ids=list(STORES))
 def test_a_run_killed_at_any_write_and_continued_is_published_whole_and_once(
     make: Callable[[], Store], every: int, fate: str
 ) -> None:

@@ -48,7 +48,7 @@ def _locks_of_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=STORES.values(), ids=list(STORES))
 def store(request: pytest.FixtureRequest) -> Store:
     return filled(request.param)
 
@@ -235,7 +235,7 @@ def test_a_document_is_read_as_it_was_written_without_characters_that_a_terminal
 
 @pytest.mark.parametrize("fate", ["lost", "done", "late"])
 @pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.long)], ids=["a few writes", "each write"])
-@pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("make", STORES.values(), ids=list(STORES))
 def test_a_command_killed_at_any_write_shows_nothing_while_a_failure_stands(
     make: Callable[[], Store], every: int, fate: str
 ) -> None:
@@ -301,7 +301,7 @@ class History:
         kept = {each for each, how in outcome.items() if how == "due" and self.last[each] == "failed"}
         self.last.update({each: how for each, how in outcome.items() if each not in kept})
         sets = (frozenset(each for each, how in outcome.items() if how == kind) for kind in ("passed", "failed", "due"))
-        self.commands[name] = replace(self.commands[name], results=CommandResults(*sets))
+        self.commands[name] = replace(self.commands[name], results=CommandResults(*sets))  # type: ignore[arg-type]
 
     def _check(self) -> None:
         found = module.standing(self.commands.values(), lambda each: each.id in self.working)

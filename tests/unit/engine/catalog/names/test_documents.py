@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.errors import TableDamagedError, Unsupporte
 from dbt.adapters.silt.engine.sql.ast import Parameter, ViewColumn
 
 NAME = RelationName("silt", "main", "daily")
-texts = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
+texts = st.text(alphabet=st.characters(exclude_categories=("Cs",)))  # type: ignore[arg-type]
 maybe = st.none() | texts
 fields = st.lists(st.tuples(st.lists(texts, min_size=1).map(tuple), texts)).map(tuple)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_a_constant_in_the_partition_clause_is_the_value_of_its_column(tables: T
         ("select 1L", {"columns": ("nosuch",)}, "`nosuch`"),
     ],
 )
-def test_mismatching_columns_are_named(tables: Tables, query: str, placement: dict[str, object], words: str) -> None:
+def test_mismatching_columns_are_named(tables: Tables, query: str, placement: dict[str, Any], words: str) -> None:
     log = tables.made(TWO_ROWS)
     with pytest.raises(ColumnNotFoundError, match=words):
         tables.append(log, query, **placement)
@@ -197,7 +198,7 @@ def test_schema_evolution_by_position_adds_the_querys_extra_columns(tables: Tabl
     tables.append(log, "select 3L, 'c', timestamp_ntz'2024-01-01 00:00:00' seen", schema_evolution=True)
     assert tables.rows(log)[-1] == (3, "c", datetime(2024, 1, 1))
     assert log.snapshot().protocol.writer_features is not None
-    assert "timestampNtz" in log.snapshot().protocol.writer_features
+    assert "timestampNtz" in log.snapshot().protocol.writer_features  # type: ignore[operator]
 
 
 def test_an_append_based_on_an_older_schema_conflicts(tables: Tables) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.expressions import Column, Comparison
 from tests.unit.engine.commands.spark_tables import PLAIN, Tables, in_order
 
 SALES = "select * from values (1L, 'a', 10), (2L, 'a', 20), (3L, 'b', 30), (4L, null, 40) as t(id, shop, price)"
-PARTITIONED = {"partition_columns": ("shop",)}
+PARTITIONED: dict[str, Any] = {"partition_columns": ("shop",)}
 
 
 def where(tables: Tables, target: Target, query: str, condition: str, predicate: Expression) -> Outcome:

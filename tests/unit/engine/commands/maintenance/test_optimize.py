@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from pyroaring import BitMap64
@@ -42,7 +43,7 @@ def optimized(tables: Tables, log: DeltaLog, condition: str | None = None, *zord
     return optimize(tables.spark, tables.target(log), layout, PLAIN)
 
 
-def splintered(tables: Tables, parts: int = 4, **definition: object) -> DeltaLog:
+def splintered(tables: Tables, parts: int = 4, **definition: Any) -> DeltaLog:
     """Creates a table of as many files as parts, or partitions of it."""
     query = "select /*+ coalesce(1) */ id, cast(id % 2 as string) as day from range({}, {})"
     log = tables.made(query.format(0, 10), **definition)

@@ -271,7 +271,7 @@ def test_a_file_with_another_deletion_vector_is_another_file() -> None:
     restored(bank, 1)
     (commit,) = bank.log.commits(3)
     files = {
-        type(each).__name__: each.deletion_vector
+        type(each).__name__: each.deletion_vector  # type: ignore[union-attr]
         for each in commit.actions
         if type(each).__name__ in ("AddFile", "RemoveFile")
     }

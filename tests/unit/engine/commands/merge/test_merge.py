@@ -152,7 +152,7 @@ _THRICE = "select * from values (2, 'x'), (2, 'y'), (2, 'z'), (9, 'w') as x(id, 
 def test_a_target_row_with_many_matches_is_changed_by_the_only_source_row_that_a_clause_applies_to(
     tables: Tables, limits: Limits, changes: str
 ) -> None:
-    log = tables.made(ROWS, properties=tables.properties | {"delta.enableChangeDataFeed": changes})
+    log = tables.made(ROWS, properties=tables.properties | {"delta.enableChangeDataFeed": changes})  # type: ignore[operator]
     clauses = (
         MergeClause(MatchKind.MATCHED, DeleteRow(), "s.name = 'nobody'"),
         MergeClause(MatchKind.MATCHED, UpdateAll(), "s.name = 'y'"),

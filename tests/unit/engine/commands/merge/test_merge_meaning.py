@@ -67,7 +67,7 @@ ONS: list[tuple[str, On, tuple[KeyEquality, ...]]] = [
 
 ALWAYS = (None, lambda t, s: True)
 MATCHED = [
-    When(MatchKind.MATCHED, action, *condition, result)
+    When(MatchKind.MATCHED, action, *condition, result)  # type: ignore[call-arg]
     for condition in (
         ALWAYS,
         ("s.v > t.v", lambda t, s: _greater(s["v"], t["v"])),
@@ -81,7 +81,7 @@ MATCHED = [
     )
 ]
 NOT_MATCHED = [
-    When(MatchKind.NOT_MATCHED, action, *condition, result)
+    When(MatchKind.NOT_MATCHED, action, *condition, result)  # type: ignore[call-arg]
     for condition in (ALWAYS, ("v > 1", lambda t, s: _greater(s["v"], 1)))
     for action, result in (
         (inserts(c="c", k="k", v="v", g="g"), lambda t, s: dict(s)),
@@ -89,7 +89,7 @@ NOT_MATCHED = [
     )
 ]
 BY_SOURCE = [
-    When(MatchKind.NOT_MATCHED_BY_SOURCE, action, *condition, result)
+    When(MatchKind.NOT_MATCHED_BY_SOURCE, action, *condition, result)  # type: ignore[call-arg]
     for condition in (ALWAYS, ("g = 'a'", lambda t, s: _equal(t["g"], "a")))
     for action, result in (
         (sets(v="v + 100"), lambda t, s: {**t, "v": None if t["v"] is None else t["v"] + 100}),
@@ -145,7 +145,7 @@ def test_a_merge_leaves_the_rows_of_its_definition(
         _values(target),
         name=f"t{next(_names)}",
         partition_columns=("g",) if partitioned else (),
-        properties=tables.properties | ({"delta.enableChangeDataFeed": "true"} if records_changes else {}),
+        properties=tables.properties | ({"delta.enableChangeDataFeed": "true"} if records_changes else {}),  # type: ignore[operator]
     )
     statement = replace(_plan(condition, keys, whens), skips_equal_rows=skips)
     outcome = merge(tables, log, _values(source), statement, limits=limits)
@@ -170,10 +170,10 @@ def test_a_merge_is_refused_if_its_definition_is_ambiguous(
     if found is None:
         return
     target, source = ([{"c": 1, **each} for each in side] for side in found)
-    log = tables.made(_values(target), name=f"t{next(_names)}")
+    log = tables.made(_values(target), name=f"t{next(_names)}")  # type: ignore[arg-type]
     refused = replace(_plan(condition, keys, whens), skips_equal_rows=skips)
     with pytest.raises(MultipleSourceRowsError):
-        merge(tables, log, _values(source), refused, limits=limits)
+        merge(tables, log, _values(source), refused, limits=limits)  # type: ignore[arg-type]
     assert log.snapshot().version == 0
     assert tables.data_files(log) == {add.path for add in log.snapshot().add_files()}
 

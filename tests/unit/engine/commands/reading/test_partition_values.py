@@ -158,5 +158,5 @@ def test_a_string_that_is_no_value_of_the_column_is_not_read_as_null(tables: Tab
     ],
 )
 def test_a_string_that_only_spark_converts_is_read(tables: Tables, name: str, text: str, value: Any) -> None:
-    found = tables.read(table_of(tables, name, text)).first().p
+    found = tables.read(table_of(tables, name, text)).collect()[0].p
     assert found == value or (math.isnan(found) and math.isnan(value))

@@ -138,5 +138,5 @@ class no_jobs:
 
     def __exit__(self, *error: object) -> None:
         jobs = list(self._tracker.getJobIdsForGroup("no-jobs"))
-        self._context.setLocalProperty("spark.jobGroup.id", None)
+        self._context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
         assert jobs == []

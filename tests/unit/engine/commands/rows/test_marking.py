@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -59,7 +60,7 @@ def metrics(tables: Tables, log: DeltaLog) -> dict[str, str]:
     return dict(tables.last_commit(log).operation_metrics or {})
 
 
-def ten(tables: Tables, **more: object) -> DeltaLog:
+def ten(tables: Tables, **more: Any) -> DeltaLog:
     return tables.made("select id, concat('n', id) name from range(0, 10, 1, 1)", properties=VECTORS, **more)
 
 

@@ -34,7 +34,7 @@ def zoned(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Spark
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)
     yield spark
-    spark.conf.set("spark.sql.session.timeZone", before)
+    spark.conf.set("spark.sql.session.timeZone", before)  # type: ignore[arg-type]
 
 
 def test_times_without_a_zone_are_read_as_spark_sql_reads_them(zoned: SparkSession) -> None:

@@ -69,7 +69,7 @@ def test_the_comment_of_a_struct_field_is_kept(spark: SparkSession, tmp_path: Pa
     folder = str(tmp_path / "described")
     spark.sql("select named_struct('n', 1, 'd', -0.0D) as s").write.parquet(folder)
     schema = StructType.fromDDL("s struct<n: int, d: double comment 'inside'> comment 'outside'")
-    rows = spark.read.schema(schema).parquet(folder)
+    rows = spark.read.schema(schema).parquet(folder)  # type: ignore[arg-type]
     assert shielded(rows).schema == rows.schema
     assert shielded(rows).where("s.d = 0").count() == 1
 

@@ -53,7 +53,7 @@ def test_another_reader_reads_the_converted_folder(tmp_path: Path) -> None:
     put(tmp_path, "deeper/with space/2.parquet", ID=pa.array([300], pa.int32()), more=[1.5])
     log, outcome = converted(tmp_path)
     assert (outcome.operation, outcome.version, outcome.files_added) == ("CONVERT", 0, 2)
-    assert [(each.name, each.type.sql_name) for each in log.snapshot().schema] == [  # type: ignore[union-attr]
+    assert [(each.name, each.type.sql_name) for each in log.snapshot().schema] == [
         ("id", "int"),
         ("name", "string"),
         ("more", "double"),
@@ -127,7 +127,7 @@ def test_hidden_files_and_folders_are_ignored_except_for_partition_folders(tmp_p
 def test_the_folders_value_of_a_column_takes_precedence_over_the_files(tmp_path: Path) -> None:
     put(tmp_path, "day=__HIVE_DEFAULT_PARTITION__/1.parquet", day=["in the file"], id=[1])
     log, _ = converted(tmp_path, DAY)
-    assert [(each.name, each.type.sql_name) for each in log.snapshot().schema] == [("day", "date"), ("id", "bigint")]  # type: ignore[union-attr]
+    assert [(each.name, each.type.sql_name) for each in log.snapshot().schema] == [("day", "date"), ("id", "bigint")]
     assert log.snapshot().partition_columns == ("day",)
 
 

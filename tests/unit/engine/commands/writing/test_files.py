@@ -123,4 +123,4 @@ def test_a_session_setting_that_would_produce_wrong_files_is_refused(tables: Tab
         with pytest.raises(InvalidSettingError, match=key):
             written(tables, log, "select 1L id")
     finally:
-        tables.spark.conf.set(key, before)
+        tables.spark.conf.set(key, before)  # type: ignore[arg-type]

@@ -107,7 +107,7 @@ def test_folders_have_the_names_of_the_columns_and_polars_reads_the_same_rows(ta
     assert {"text=a b%2Fc%25%3Dd", f"text={HIVES_NULL}", "text=%5F_HIVE_DEFAULT_PARTITION__"} < folders
     theirs = as_rows(tables.place.polars(log.store.root).collect().to_arrow())
     # Polars reads Hive's word for null as null, in any case.
-    assert repr(theirs) == repr(as_rows(tables.read(log).replace(HIVES_NULL, None, "text").toArrow()))
+    assert repr(theirs) == repr(as_rows(tables.read(log).replace(HIVES_NULL, None, "text").toArrow()))  # type: ignore[call-overload]
 
 
 def test_polars_reads_a_table_that_another_writer_has_appended_to(tables: Tables) -> None:

@@ -7,6 +7,7 @@ import random
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -193,9 +194,9 @@ def test_a_files_footer_is_read_if_the_log_has_no_reliable_row_count(stats: str 
 @pytest.mark.parametrize(
     "changes", [{"size_in_bytes": 1 << 62}, {"size_in_bytes": -5}, {"offset": 1 << 62}, {"offset": -1}]
 )
-def test_a_vector_of_an_absurd_size_or_offset_is_refused_unread(changes: dict[str, int], tmp_path: Path) -> None:
+def test_a_vector_of_an_absurd_size_or_offset_is_refused_unread(changes: dict[str, Any], tmp_path: Path) -> None:
     for store in (MemoryStore(), LocalStore(tmp_path)):
-        (vector,) = written(store, BitMap64([1]))
+        (vector,) = written(store, BitMap64([1]))  # type: ignore[arg-type]
         with pytest.raises(CorruptDeletionVectorError):
             read(store, dataclasses.replace(vector, **changes))
 

@@ -39,7 +39,7 @@ SCHEMA = StructType(
 METADATA = Metadata("t", SCHEMA.to_json())
 
 MOMENTS = ["2024-01-01T10:00:00.123Z", "1883-11-18T00:00:00.000-07:52:58", "9999-12-31T23:59:59.999Z"]
-JUNK = st.sampled_from([None, "x", True, [], {}, 1.5, 2**70])
+JUNK: st.SearchStrategy[Any] = st.sampled_from([None, "x", True, [], {}, 1.5, 2**70])
 VALUES: Mapping[str, st.SearchStrategy[Any]] = {
     "byte": st.integers(-128, 127),
     "short": st.integers(-(2**15), 2**15 - 1),

@@ -133,5 +133,5 @@ def test_a_transaction_identifier_that_may_have_expired_is_no_difference() -> No
 def test_content_that_is_no_checksum_is_ignored() -> None:
     log = new_log()
     state = state_of(log)
-    for body in (None, [], "text", 5):
+    for body in (None, [], "text", 5):  # type: ignore[var-annotated]
         assert list(differences(body, state)) == []

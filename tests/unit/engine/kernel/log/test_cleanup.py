@@ -233,7 +233,7 @@ def test_a_concurrent_reader_sees_the_version_or_that_it_is_gone(version: int | 
         store = log.store
         assert isinstance(store, Interrupted)
         behind = DeltaLog(store.inner, log.name, log.clock)
-        store.interruption = lambda behind=behind: clean(behind)
+        store.interruption = lambda behind=behind: clean(behind)  # type: ignore[misc]
         store.countdown = step
         fresh = reopened(log)
         try:

@@ -68,7 +68,7 @@ def _thing(action: Action) -> tuple[str, str]:
 
 def commits(with_domains: bool) -> st.SearchStrategy[list[Action]]:
     kinds = [ADDS, ADDS, REMOVES, TRANSACTIONS, *([DOMAINS] if with_domains else [])]
-    return st.lists(st.one_of(kinds), max_size=3, unique_by=_thing)
+    return st.lists(st.one_of(kinds), max_size=3, unique_by=_thing)  # type: ignore[arg-type]
 
 
 @dataclass

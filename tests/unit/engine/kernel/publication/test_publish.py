@@ -246,6 +246,6 @@ def test_reads_of_a_branch_are_still_valid_at_the_end_if_the_level_of_a_table_is
     branch["a"].note(ReadSet(whole_table=True))
     for log in branch.values():
         append(log, "new")
-    replace_all(running.logs["a"], "other")
+    replace_all(running.logs["a"], "other")  # type: ignore[arg-type]
     with pytest.raises(ConcurrentModificationError):
         publish(running.register, list(branch.values()))

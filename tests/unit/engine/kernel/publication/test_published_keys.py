@@ -82,11 +82,11 @@ def test_of_two_runs_that_add_the_same_key_the_second_is_not_published(store: St
     for branch, own in zip(branches, (10, 20), strict=True):
         insert(branch["a"], own)
         insert(branch["b"], 5)
-    publish(first.register, list(branches[0].values()), **settings)
+    publish(first.register, list(branches[0].values()), **settings)  # type: ignore[arg-type]
     conflicts = find_conflicts(second.register, list(branches[1].values()), SETTINGS)
     assert {name: type(error) for name, error in conflicts.items()} == {"b": ConcurrentKeyError}
     with pytest.raises(ConcurrentKeyError, match=r"the same key as another row under the enforced key `k`.*`id` = 5"):
-        publish(second.register, list(branches[1].values()), **settings)
+        publish(second.register, list(branches[1].values()), **settings)  # type: ignore[arg-type]
     assert [reopened(log).snapshot().num_files for log in second.logs.values()] == [1, 1]
     assert all(map(is_enforced, second.logs.values()))
 

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.rows.file_read import partition_value, read_file
 from dbt.adapters.silt.engine.kernel.rows.scan import ArrowScan
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol, serialize
+from dbt.adapters.silt.engine.kernel.table.actions import Action, AddFile, Metadata, Protocol, serialize
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
     DataType,
@@ -50,7 +50,7 @@ class Table:
         options.pop("writer", pq.write_table)(data, self.file, **options.pop("write", {}))
         stats = options.pop("stats", None)
         size = self.file.stat().st_size
-        actions = [
+        actions: list[Action] = [
             Protocol(2, 5) if "configuration" in options else Protocol(),
             Metadata("an-id", schema.to_json(), **options),
             AddFile("a.parquet", {}, size, int(self.file.stat().st_mtime * 1000), stats=stats),
@@ -98,8 +98,8 @@ def test_nested_values_of_many_batches_keep_their_positions(tmp_path: Path) -> N
     assert len(found) == len(rows)
     for got, row in zip(found, rows, strict=True):
         assert got["s"] == row["s"]
-        assert got["a"] == (None if row["a"] is None else [{"N": each["n"]} for each in row["a"]])
-        late = None if row["m"] is None else [(key, {**value, "late": None}) for key, value in row["m"]]
+        assert got["a"] == (None if row["a"] is None else [{"N": each["n"]} for each in row["a"]])  # type: ignore[call-overload, index]
+        late = None if row["m"] is None else [(key, {**value, "late": None}) for key, value in row["m"]]  # type: ignore[dict-item, misc]
         assert got["m"] == late
 
 
@@ -135,7 +135,7 @@ def test_a_damaged_page_is_not_blamed_on_the_encoding_of_another_column(tmp_path
 
 def test_a_dot_in_a_column_name_does_not_separate_a_path(tmp_path: Path) -> None:
     data = pa.table({"a": pa.array([{"b": 1}]), "a.b": [2], "a`.c": [3]})
-    table = Table(tmp_path, data, struct(**{"a": struct(b=LONG), "a.b": LONG, "a`.c": LONG}))
+    table = Table(tmp_path, data, struct(**{"a": struct(b=LONG), "a.b": LONG, "a`.c": LONG}))  # type: ignore[arg-type]
     assert table.read("a.b").to_pylist() == [{"a.b": 2}]
     assert table.read("a").to_pylist() == [{"a": {"b": 1}}]
     assert table.read().to_pylist() == data.to_pylist()

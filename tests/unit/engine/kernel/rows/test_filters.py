@@ -65,7 +65,7 @@ def leaves(draw: st.DrawFn) -> Any:
     kind = draw(st.sampled_from(["compare", "in", "many", "null", "not null", "starts"]))
     if kind == "compare":
         operators = ["=", "!=", "<", "<=", ">", ">=", "<=>"]
-        return Comparison(draw(st.sampled_from(operators)), column, draw(value))  # type: ignore[arg-type]
+        return Comparison(draw(st.sampled_from(operators)), column, draw(value))
     if kind in ("in", "many"):
         some, most = (17, 30) if kind == "many" else (0, 4)
         return In(column, tuple(draw(st.lists(value, min_size=some, max_size=most))))

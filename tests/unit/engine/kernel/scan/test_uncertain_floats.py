@@ -20,7 +20,7 @@ def metadata(*members: StructField, partition_columns: tuple[str, ...] = ()) -> 
     return Metadata("id", StructType(members).to_json(), partition_columns)
 
 
-def add(stats: str | None, tags: dict[str, str] | None = TRUSTED, **partition: str | None) -> AddFile:
+def add(stats: str | None, tags: dict[str, str] | None = TRUSTED, **partition: str | None) -> AddFile:  # type: ignore[assignment]
     return AddFile("a.parquet", partition, 1, 0, stats=stats, tags=tags)
 
 

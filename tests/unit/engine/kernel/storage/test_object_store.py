@@ -226,13 +226,13 @@ def test_a_log_that_is_being_moved_lacks_its_first_version_until_the_move_is_com
     store = ObjectStore("memory:///")
     for name in ("_delta_log/0.json", "_delta_log/1.json", "a.parquet"):
         store.put(f"t/{name}", b"x")
-    copy, copied = object_store.obstore.copy, []
+    copy, copied = object_store.obstore.copy, []  # type: ignore[attr-defined]
 
     def watched(client: Any, source: str, target: str) -> None:
         copy(client, source, target)
         copied.append(target)
 
-    monkeypatch.setattr(object_store.obstore, "copy", watched)
+    monkeypatch.setattr(object_store.obstore, "copy", watched)  # type: ignore[attr-defined]
     store.rename_folder("t", "u")
     assert copied == ["u/a.parquet", "u/_delta_log/1.json", "u/_delta_log/0.json"]
     with pytest.raises(ObjectMissing):
@@ -242,13 +242,13 @@ def test_a_log_that_is_being_moved_lacks_its_first_version_until_the_move_is_com
 def test_objects_written_during_the_deletion_of_a_folder_are_deleted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     store = ObjectStore("memory:///")
     store.put("t/a", b"x")
-    delete, late = object_store.obstore.delete, iter(["t/b", "t/c"])
+    delete, late = object_store.obstore.delete, iter(["t/b", "t/c"])  # type: ignore[attr-defined]
 
     def interrupted(client: Any, keys: Any) -> None:
         delete(client, keys)
         for name in list(late)[:1]:
             store.put(name, b"late")
 
-    monkeypatch.setattr(object_store.obstore, "delete", interrupted)
+    monkeypatch.setattr(object_store.obstore, "delete", interrupted)  # type: ignore[attr-defined]
     store.delete_folder("t")
     assert store.list_folders("") == []

@@ -19,7 +19,7 @@ LONG = PrimitiveType("long")
 @given(st.integers(-50, 50), st.integers(-7, 7).filter(bool), st.lists(st.integers(0, 4), max_size=6))
 def test_numbers_follow_start_and_step_and_are_unique(start: int, step: int, counts: list[int]) -> None:
     column = StructField("n", LONG).with_metadata(**Identity(start, step).metadata)
-    now, numbers = Metadata("id", StructType((column,)).to_json()), []
+    now, numbers = Metadata("id", StructType((column,)).to_json()), []  # type: ignore[var-annotated]
     for count in counts:
         identity = identities(StructType.from_json(now.schema_string))["n"]
         numbers.extend(identity.first + place * step for place in range(count))

@@ -283,7 +283,7 @@ def test_an_unknown_predicate_reads_all_files_and_a_false_predicate_reads_none(p
 def test_predicates_are_alternatives() -> None:
     reads = ReadSet((Comparison("=", Column.of("id"), 1), Comparison("=", Column.of("id"), 500)))
     for add in (file("new", 1, 1), file("new", 500, 500)):
-        assert isinstance(outcome(lambda add=add: check_conflicts(winner(add), pending(reads))), ConcurrentAppendError)
+        assert isinstance(outcome(lambda add=add: check_conflicts(winner(add), pending(reads))), ConcurrentAppendError)  # type: ignore[misc]
     assert outcome(lambda: check_conflicts(winner(file("new", 2, 499)), pending(reads))) is None
 
 

@@ -107,7 +107,7 @@ def test_a_commit_records_whether_rows_kept_their_ids() -> None:
 def test_rewritten_rows_keep_their_ids_if_the_table_has_columns_for_them() -> None:
     names = {"rowTracking.materializedRowIdColumnName": "i", "rowTracking.materializedRowCommitVersionColumnName": "v"}
     for asked, keeps in (({}, "false"), (names, "false"), ({**names, "enableRowTracking": "true"}, "true")):
-        log = new_table(**asked)
+        log = new_table(**asked)  # type: ignore[arg-type]
         put(log, log.snapshot(), [file(log, "a", 10)])
         put(log, log.snapshot(), [file(log, "b", 9)], log.snapshot().add_files())
         (info,) = [each for each in next(iter(log.commits(2))).actions if isinstance(each, CommitInfo)]

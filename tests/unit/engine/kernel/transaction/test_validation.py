@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -122,7 +123,7 @@ NAMED = Protocol(3, 7, ("v2Checkpoint",), ("v2Checkpoint", "appendOnly"))
         (Protocol(2, 5), Protocol(1, 5), True),
         (Protocol(2, 5), Protocol(2, 4), True),
         (NAMED, NAMED, False),
-        (NAMED, replace(NAMED, writer_features=(*NAMED.writer_features, "domainMetadata")), False),
+        (NAMED, replace(NAMED, writer_features=(*NAMED.writer_features, "domainMetadata")), False),  # type: ignore[misc]
         (NAMED, replace(NAMED, writer_features=("v2Checkpoint",)), True),
     ],
 )
@@ -189,9 +190,9 @@ def test_a_table_whose_columns_lack_their_mapping_is_damaged_and_is_not_changed(
 
 @pytest.mark.parametrize("missing", ["metadata", "protocol"])
 def test_a_first_commit_without_its_protocol_or_metadata_is_refused(missing: str) -> None:
-    create = Changes(WRITE, metadata=METADATA, protocol=PROTOCOL)
+    create, without = Changes(WRITE, metadata=METADATA, protocol=PROTOCOL), dict[str, Any]({missing: None})
     with pytest.raises(InternalError, match="needs its protocol and metadata"):
-        check_changes(replace(create, **{missing: None}), None, "t")
+        check_changes(replace(create, **without), None, "t")
 
 
 def test_changes_move_rows_only_if_all_files_do_and_nothing_else_changes() -> None:

@@ -45,12 +45,12 @@ VALUES: dict[str, tuple[Value, Value]] = {
 def test_each_literal_is_the_value(spark: SparkSession, kind: str) -> None:
     least, greatest = VALUES[kind]
     tests = [Comparison("=", K, least), In(K, (greatest,)), Comparison("<", K, greatest), Comparison(">=", K, greatest)]
-    texts = [condition_text(each, "t") for each in tests]
+    texts = [condition_text(each, "t") for each in tests]  # type: ignore[arg-type]
     for value in (least, greatest):
         literal = condition_text(Comparison("=", K, value), "t").partition(" = ")[2]
         rows = f"(select cast({literal} as {kind}) as `k e``y`) as t"
         found = spark.sql(f"select {', '.join(texts)} from {rows}").collect()[0]
-        assert tuple(found) == tuple(evaluate(each, {"k e`y": value}) for each in tests)
+        assert tuple(found) == tuple(evaluate(each, {"k e`y": value}) for each in tests)  # type: ignore[arg-type]
 
 
 def test_a_part_without_text_excludes_no_row() -> None:

@@ -150,7 +150,8 @@ def _outcomes(expression: Expression, row: Mapping[str, int | None]) -> frozense
             pairs = [(left, right) for left in so_far for right in _outcomes(part, row)]
             by_outcome = {next(iter(constant.possible)): constant for constant in constants}
             so_far = frozenset(
-                evaluate(type(expression)((by_outcome[left], by_outcome[right])), row) for left, right in pairs
+                evaluate(type(expression)((by_outcome[left], by_outcome[right])), row)  # type: ignore[misc]
+                for left, right in pairs
             )
         return so_far
     return frozenset({evaluate(expression, row)})

@@ -88,7 +88,7 @@ def test_columns_of_the_outer_table_get_its_new_name() -> None:
     text = "main.orders.id in (select id from s where s.day = orders.day and silt.main.orders.x = y) and orders.z = 1"
     (source,) = table_references(text)
     outer = {("silt", "main", "orders"): "DBT_INTERNAL_DEST"}
-    assert rewrite(scanned(text), {source: Replacement("`s@v1`")}, outer) == (
+    assert rewrite(scanned(text), {source: Replacement("`s@v1`")}, outer) == (  # type: ignore[arg-type]
         "`DBT_INTERNAL_DEST`.id in (select id from `s@v1` AS `s` where s.day = `DBT_INTERNAL_DEST`.day "
         "and `DBT_INTERNAL_DEST`.x = y) and `DBT_INTERNAL_DEST`.z = 1"
     )

@@ -18,7 +18,7 @@ def test_a_table_replaces_a_view_that_its_query_reads(house: House) -> None:
     )
     assert house.rows("select * from main.orders") == [(2, "table")]
     skipped = house.sql("create or replace table main.orders as select 9 as id, 'twice' as kind", ("load", 1))
-    assert skipped.first()["skipped"]
+    assert skipped.collect()[0]["skipped"]
     house.sql("drop table main.orders")
     assert house.rows("show tables in main") == []
 
@@ -38,7 +38,7 @@ def test_a_rerun_after_a_crash_behind_the_commit_applies_nothing_twice_and_remov
             house.sql(table, ("load", 1))
     is_named_by_its_folder = house.place.cloud is None
     assert house.rows("select * from main.orders") == [(2,) if is_named_by_its_folder else (1,)]
-    assert house.sql(table, ("load", 1)).first()["skipped"] is is_named_by_its_folder
+    assert house.sql(table, ("load", 1)).collect()[0]["skipped"] is is_named_by_its_folder
     assert house.rows("select * from main.orders") == [(2,)]
     kept = house.place.store("").files_below("")
     assert [file.path for file in kept if "_definitions" in file.path or ".view." in file.path] == []
@@ -88,7 +88,7 @@ def test_a_concurrent_reader_always_sees_either_the_table_or_the_view(house: Hou
             while not done.is_set():
                 [(value,)] = other.rows("select id from main.orders")
                 with turn:
-                    seen.append(value)
+                    seen.append(value)  # type: ignore[arg-type]
                     turn.notify()
         finally:
             done.set()

@@ -52,7 +52,7 @@ def test_keys_are_recorded_and_shown_and_another_reader_reads_the_table(house: H
 
 def test_show_create_table_creates_the_same_table_again(house: House) -> None:
     house.sql(ORDERS)
-    text = house.sql("show create table main.orders").first()[0]
+    text = house.sql("show create table main.orders").collect()[0][0]
     house.sql("drop table main.orders")
     house.sql(text)
     assert constraints(house) == KEYS | CHECKS

@@ -148,7 +148,7 @@ def test_a_write_means_the_table_even_if_a_temporary_view_has_its_name(orders: H
 def test_of_two_writers_that_create_a_table_the_second_appends_to_the_firsts_table(house: House) -> None:
     other = house.another()
     catalog = house.warehouse.catalog
-    found, made = catalog.new_table, []
+    found, made = catalog.new_table, []  # type: ignore[var-annotated]
 
     def new_table(name: Any, **arguments: Any) -> Any:
         """Creates the table as another writer after this writer has looked for it."""
@@ -156,7 +156,7 @@ def test_of_two_writers_that_create_a_table_the_second_appends_to_the_firsts_tab
             made.append(other.warehouse.write(frame(other, "select 1 as id"), "race"))
         return found(name, **arguments)
 
-    catalog.new_table = new_table  # type: ignore[method-assign]
+    catalog.new_table = new_table  # type: ignore[assignment, method-assign]
     done = house.warehouse.write(frame(house, "select 2 as id"), "race", txn=("job", 1))
     assert (made[0].version, done.version) == (0, 1)
     assert house.rows("select * from race") == [(1,), (2,)]
@@ -201,7 +201,7 @@ def test_invalid_writes_are_refused_before_anything_is_written(
     with pytest.raises(error, match=message):
         orders.warehouse.write(
             frame(orders, "select 1L as id, 'n' as name"),
-            **{"table": "orders"} | arguments,  # type: ignore[arg-type]
+            **{"table": "orders"} | arguments,
         )
     assert sorted(orders.root.rglob("*")) == before
     assert orders.warehouse.spark.catalog.listTables() == []

@@ -105,7 +105,7 @@ def test_a_key_is_added_after_its_rows_are_checked_and_dropped_again(house: Hous
 
 
 def test_show_create_table_states_the_key_and_a_copy_of_the_table_enforces_it_too(orders: House) -> None:
-    text = orders.sql("show create table main.orders").first()[0]
+    text = orders.sql("show create table main.orders").first()[0]  # type: ignore[index]
     assert "CONSTRAINT `pk` PRIMARY KEY (`id`) ENFORCED" in text
     orders.sql("create table main.copy clone main.orders")
     orders.sql("create table main.shallow shallow clone main.orders")

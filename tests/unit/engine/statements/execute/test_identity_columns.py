@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_a_merge_numbers_only_the_rows_that_it_inserts(house: House, properties:
     found = house.rows("select * from t")
     assert [row for row in found if row[1] in ("a", "B")] == [(1, "a"), (2, "B")]
     assert sorted(str(name) for _, name in found) == ["B", "C", "D", "a"]
-    assert sorted(number for number, _ in found) == [1, 2, 3, 4]
+    assert sorted(number for number, _ in found) == [1, 2, 3, 4]  # type: ignore[type-var]
     house.sql("merge into t using (select 'e' as name) s on false when not matched then insert *")
     house.sql("update t set name = 'E' where name = 'e'")
     house.sql("delete from t where name = 'a'")
@@ -149,8 +150,8 @@ def test_concurrent_writers_use_no_number_twice(patient_house: House) -> None:
             writer.sql(f"insert into t (name) values ('{name}-{n}'), ('{name}-{n}')")
         writer.sql(f"merge into t using (select '{name}' as name) s on false when not matched then insert *")
 
-    side_by_side([lambda w=writer, i=i: write(w, i) for i, writer in enumerate(writers)])
-    assert sorted(row[0] for row in house.rows("select id from t")) == list(range(1, 22))
+    side_by_side([partial(write, writer, i) for i, writer in enumerate(writers)])
+    assert sorted(row[0] for row in house.rows("select id from t")) == list(range(1, 22))  # type: ignore[type-var]
     assert mark(house) == 21
     with pytest.raises(InvalidStatementError):
         house.sql("insert into t values (22, 'x')")

@@ -97,11 +97,11 @@ def test_another_name_keeps_its_values_in_every_statement(house: House, kind: st
     value = (lambda number: f"named_struct('{member}', {number}L)") if member else (lambda number: f"{number}L")
     found = f"`{top}`.`{member}`" if member else f"`{top}`"
     house.sql(f"create table t (k int, {declared}, v int) tblproperties ({PROPERTIES[kind]})")
-    house.sql(f"insert into t values (1, {value(100)}, 1), (2, {value(200)}, 2), (3, {value(300)}, 3)")
+    house.sql(f"insert into t values (1, {value(100)}, 1), (2, {value(200)}, 2), (3, {value(300)}, 3)")  # type: ignore[no-untyped-call]
     house.sql("update t set v = 10 where k = 1")
     house.sql("delete from t where k = 2")
     house.sql(
-        f"merge into t using (select 3 as k, {value(301)} as x union all select 4, {value(400)}) s on t.k = s.k "
+        f"merge into t using (select 3 as k, {value(301)} as x union all select 4, {value(400)}) s on t.k = s.k "  # type: ignore[no-untyped-call]
         f"when matched then update set `{top}` = s.x when not matched then insert values (s.k, s.x, 0)"
     )
     house.sql("optimize t")

@@ -331,7 +331,7 @@ def test_data_files_that_vacuum_deleted_are_named(house: House) -> None:
     (removed, *_) = (
         action for commit in house.log("t").commits(2) for action in commit.actions if action.key == "remove"
     )
-    house.log("t").store.delete(removed.path)
+    house.log("t").store.delete(removed.path)  # type: ignore[union-attr]
     with pytest.raises(DataFileMissingError, match="VACUUM may have deleted"):
         house.another().fetched("select * from silt_changes('main.t', after => 1)")
 
@@ -343,6 +343,6 @@ def test_data_files_that_are_old_and_missing_are_noticed_before_anything_is_read
     (removed, *_) = (
         action for commit in house.log("t").commits(2) for action in commit.actions if action.key == "remove"
     )
-    house.log("t").store.delete(removed.path)
+    house.log("t").store.delete(removed.path)  # type: ignore[union-attr]
     with pytest.raises(ChangesMissingError, match="VACUUM has deleted 1 of their files"):
         house.another().sql("select * from silt_changes('main.t', after => 1)")

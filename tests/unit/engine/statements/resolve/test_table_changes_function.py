@@ -136,8 +136,8 @@ def test_bounds_are_versions_or_times(house: House) -> None:
     house.sql(f"create table t (id int) {RECORDING.format(more='')}")
     for number in (1, 2, 3):
         house.sql(f"insert into t values ({number})")
-    times = dict(
-        house.rows("select distinct _commit_version, cast(_commit_timestamp as string) from table_changes('t', 1)")
+    times = dict(  # type: ignore[var-annotated]
+        house.rows("select distinct _commit_version, cast(_commit_timestamp as string) from table_changes('t', 1)")  # type: ignore[arg-type]
     )
 
     def ids(arguments: str) -> list[object]:

@@ -124,9 +124,9 @@ def test_a_session_that_is_read_only_at_a_run_reads_its_branch_and_changes_nothi
     other = shop.another().warehouse
     before = {each.path for each in other.catalog.table(ORDERS).store.files_below("")}
     reading = other.for_session(other.spark, branch=branch, is_read_only=True)
-    assert reading.sql("select count(*) from orders").first()[0] == 2
+    assert reading.sql("select count(*) from orders").collect()[0][0] == 2
     reading.sql("create temporary view doubled as select id * 2 as id from orders")
-    assert reading.sql("select max(id) from doubled").first()[0] == 4
+    assert reading.sql("select max(id) from doubled").collect()[0][0] == 4
     changes = (
         "insert into orders values (3)",
         "create table more as select 1 as id",

@@ -24,10 +24,10 @@ def test_a_table_that_is_named_by_its_path_is_the_transactions_own(stocked: Hous
     with stocked.warehouse.transaction() as together:
         together.sql("insert into p values (3)")
         stocked.another().sql("insert into p values (4)")
-        assert together.sql(by_path).first()[0] == 3
+        assert together.sql(by_path).collect()[0][0] == 3
         stocked.another().sql("insert into p values (5)")
-        assert together.sql(f"{by_path} version as of 1").first()[0] == 2
-        assert together.sql(by_path).first()[0] == 3
+        assert together.sql(f"{by_path} version as of 1").collect()[0][0] == 2
+        assert together.sql(by_path).collect()[0][0] == 3
         assert stocked.another().rows(by_path) == [(4,)]
         together.sql("rollback")
         with pytest.raises(errors.InvalidStatementError):
@@ -54,8 +54,8 @@ def test_a_view_over_its_path_and_a_clone_of_its_path_are_the_transactions_own(s
         together.sql("insert into p values (3)")
         together.sql(f"create view w as select * from delta.`{path}`")
         together.sql(f"create table c deep clone delta.`{path}`")
-        assert together.sql("select count(*) from w").first()[0] == 3
-        assert together.sql("select count(*) from c").first()[0] == 3
+        assert together.sql("select count(*) from w").collect()[0][0] == 3
+        assert together.sql("select count(*) from c").collect()[0][0] == 3
 
 
 @pytest.mark.parametrize("statement", ["insert into {} values (9)", "delete from {}", "optimize {}"])
