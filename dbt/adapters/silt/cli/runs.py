@@ -73,7 +73,7 @@ Shows the runs that changed tables, from the tables' logs (not those of dropped 
 nothing, from the dbt project's target/silt_runs.json. The result, the failures, the last command of the run and the
 duration are known from that file only; for a run on another machine they are -. A run is `broken off` if its process
 was killed. The result counts nodes and tests; `reused` are nodes whose work is in an earlier commit. With --check the
-exit code is 0 if every run shown has succeeded, otherwise 1, also for a run in progress: use `silt runs --last --check`
+exit code is 0 if every run shown has succeeded, otherwise 1, even for a run in progress: use `silt runs --last --check`
 for monitoring. Conflicts are commits and statements that were tried again because another writer committed first.
 Skipped units of work are known from the dbt project's target/silt_commits.jsonl only; if that file does not have the
 run, they are -. The table has at most 120 columns of text: the least important facts are left out, and --json has all

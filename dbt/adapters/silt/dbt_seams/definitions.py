@@ -46,7 +46,7 @@ class Definitions:
 
     def code(self, unique_id: str) -> str:
         """Returns what names the files that a node reads: its raw code with the values of variables, the macros that it
-        calls, and its sources, also of its ephemeral parents; empty if the node no longer exists.
+        calls, and its sources, with the sources of its ephemeral parents; empty if the node no longer exists.
         """
         node = self._nodes.get(unique_id)
         if node is None:

@@ -15,7 +15,7 @@ A write with a `txn` takes place once, however often the program runs. A job kee
     done = warehouse.transaction_version("main.orders", "orders-job")
     warehouse.write(read(after=done), "main.orders", txn=("orders-job", last_offset))
 
-and a stream that writes several tables, also with MERGE, uses the id of its batch:
+and a stream that writes several tables, even with MERGE, uses the id of its batch:
 
     def apply(batch, batch_id):
         warehouse = Warehouse(batch.sparkSession, "/data/warehouse")

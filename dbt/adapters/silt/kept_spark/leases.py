@@ -154,7 +154,7 @@ def take(folder: Path, use: Use) -> Lease:
 
 
 def found(folder: Path) -> Iterator[Found]:
-    """Yields the commands of the folder, also the ended commands."""
+    """Yields the commands of the folder, including ended commands."""
     for path in sorted((folder / USES).glob("[0-9a-f]*")):
         values = read_json(path)
         is_live = is_held(path)

@@ -151,7 +151,7 @@ class Macros:
         return values[name]()
 
     def _variables(self, uses: _Uses) -> Any:
-        """Returns the variables that code names, also in the scope of a package; all if a name is computed."""
+        """Returns the variables that code names, even in the scope of a package; all of them if a name is computed."""
         given = {name: each for name, each in self.around.variables.items() if not name.startswith("silt_")}
         if uses.any_variable:
             return given

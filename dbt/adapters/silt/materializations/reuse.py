@@ -118,7 +118,7 @@ def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
     Its config `reuse` decides, else the profile's.
 
     Raises:
-        CompilationError: if `reuse` or `state` has a value that means nothing here.
+        CompilationError: if `reuse` or `state` has a value that is not supported here.
     """
     config = model["config"]
     state = config.get("state") or {}

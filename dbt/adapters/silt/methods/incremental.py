@@ -192,7 +192,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
         """Returns whether the changes that a model would read are missing, so that its table is built again.
 
         Raises:
-            CompilationError: if the model's query is another query in a full refresh.
+            CompilationError: if the model's query is different in a full refresh.
         """
         try:
             self.get_column_schema_from_query(query)

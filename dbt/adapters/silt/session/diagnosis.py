@@ -124,7 +124,7 @@ def tried(spark: SparkSession, location: str, storages: Storages) -> Iterator[tu
 
 
 def _clock(ahead_ms: int | None) -> str:
-    """Describes the storage's clock, which has whole seconds: a difference of a second means nothing."""
+    """Describes the storage's clock, which has whole seconds: a difference of a second does not matter."""
     if ahead_ms is None:
         return "not reported by the storage"
     seconds = f"{abs(ahead_ms) / 1000:.0f} s {'ahead of' if ahead_ms > 0 else 'behind'} this machine's"

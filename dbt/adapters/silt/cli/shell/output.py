@@ -38,7 +38,7 @@ class RowsFound:
     """Rows of a query.
 
     Attributes:
-        note: the line for people if there are no rows.
+        note: the line that people see if there are no rows.
     """
 
     rows: pa.Table

@@ -82,7 +82,7 @@ class Statements:
             return RowsFound(uniform(answer.rows))
         self._is_plain = self._is_plain and not changes_session(statement)
         if isinstance(statement, (ast.Commit, ast.Rollback)):
-            self.is_in_transaction = False  # also if it fails
+            self.is_in_transaction = False  # even if it fails
         found = self.spark.run(text, most, may_commit=statement is None or statement.changes_something)
         self.is_in_transaction = self.is_in_transaction or isinstance(statement, ast.Begin)
         return replace(found, rows=uniform(found.rows)) if isinstance(found, RowsFound) else found

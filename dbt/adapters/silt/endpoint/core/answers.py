@@ -54,7 +54,7 @@ _CONDITIONS: Final[Mapping[type[Exception], str]] = {
     errors.RelationExistsError: "TABLE_OR_VIEW_ALREADY_EXISTS",
     errors.SchemaNotFoundError: "SCHEMA_NOT_FOUND",
 }
-"""Spark's conditions for errors that programs look for by Spark's condition, also in the message."""
+"""Spark's conditions for errors that programs look for by Spark's condition, even in the message."""
 
 
 @dataclass(frozen=True)

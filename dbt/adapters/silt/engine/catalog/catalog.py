@@ -192,7 +192,7 @@ class Catalog:
             raise ReadOnlyStorageError(error.problem, table=str(name)) from error
 
     def drop_schema(self, database: str, schema: str, cascade: bool = False, if_exists: bool = False) -> None:
-        """Drops a schema; with `cascade`, also its content, tables as by `drop_table`.
+        """Drops a schema; with `cascade`, its content too, and tables as `drop_table` does.
 
         An interrupted drop leaves the schema, with the tables that were not dropped yet.
 
@@ -202,7 +202,7 @@ class Catalog:
         name = check_identifier(schema, "schema")
         try:
             self._database(database).drop_schema(name, cascade)
-        except SchemaNotFoundError:  # also if another process drops it meanwhile
+        except SchemaNotFoundError:  # or another process drops it meanwhile
             if not if_exists:
                 raise
 

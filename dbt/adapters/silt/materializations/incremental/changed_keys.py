@@ -46,7 +46,7 @@ def changed_keys_clause(model: Mapping[str, Any]) -> str:
     """
     if model.get("language") != "sql" or _IS_INCREMENTAL.search(str(model.get("raw_code"))):
         raise CompilationError(
-            f"`{model.get('name')}` with `{STRATEGY}` must be a plain SELECT, as of a table: in SQL, and without "
+            f"`{model.get('name')}` with `{STRATEGY}` must be a plain SELECT, as for a table: in SQL, and without "
             "`is_incremental()`"
         )
     config = model["config"]

@@ -43,7 +43,7 @@ class BranchChange:
 
 
 def relation_of(table: str) -> Relation:
-    """Returns the relation of a table's full name; any other text, which a log may have, stands for itself."""
+    """Returns the relation of a table's full name; any other text, as a log may contain, stands for itself."""
     _, schema, name = table.split(".", 2) if table.count(".") > 1 else ("", "", table)
     return schema, name
 

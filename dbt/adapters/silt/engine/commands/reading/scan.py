@@ -147,7 +147,7 @@ def read(
         with_position: whether the columns `FILE` and `ROW` are added.
         only: if given, the only rows to read, by file (one of `files`) and position. The caller must ensure that
             no vector deletes any of these rows, as is the case for positions from `with_position`.
-        fills_missing: whether a column is null if a file lacks it, also if the log states values for it.
+        fills_missing: whether a column is null if a file lacks it, even if the log states values for it.
 
     Raises:
         DataFileMissingError: if a file is missing; a file that is deleted later fails the job that reads it.

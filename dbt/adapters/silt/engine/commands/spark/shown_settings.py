@@ -92,7 +92,7 @@ def remote(text: str) -> str:
 
 
 def without_secrets(message: str, address: str) -> str:
-    """Returns a message of another program about an address, without the secrets of the address."""
+    """Returns another program's message about an address, without the secrets in the address."""
     for found in _PARAMETER.finditer(address):
         if _parameter(found) != found[0]:
             message = message.replace(found[0], _parameter(found)).replace(found[0][len(found["name"]) :], HIDDEN)

@@ -38,7 +38,7 @@ def to_table_column(member: StructField, stored: StructField) -> str | Column:
 
 
 def to_file_column(member: StructField, stored: StructField) -> str | Column:
-    """Returns a table's column with the files' names and Parquet field ids, also in members of structs."""
+    """Returns a table's column with the files' names and Parquet field ids, including those of members of structs."""
     if stored == member:
         return quote(member.name)
     column = F.expr(quote(member.name))

@@ -95,7 +95,7 @@ class Part:
         base: the version after which the commit is put, or, without a commit, that was read; `NEW` for a new table.
         commit: the text of the commit's file; None for a table that was only read.
         paths: files that were read.
-        whole_table: whether all rows were read; also if the rows that were read match conditions.
+        whole_table: whether all rows were read, even if the rows that were read match conditions.
         transactions: whether every transaction identifier was read.
         drops: whether the commit drops the table.
         pinned: whether the commit is put right after the base or not at all: another commit names its version.

@@ -78,10 +78,10 @@ class UniqueFolder(_Prefix):
     def put_if_absent(self, name: str, data: bytes) -> PutResult:
         """Writes a file and, if it is a commit, checks afterwards that the table still exists.
 
-        Other files have no effect without a commit. A drop ends the log with a commit, which a late commit conflicts
-        with, and then deletes the files. A commit that is written after that finds the witness missing, or replaced by
-        another late commit, and is deleted again: no other writer can have written it. A commit that already existed is
-        kept, as this writer may have written it in a try whose answer was lost. The witness must be a file that no
+        Other files have no effect without a commit. A drop ends the log with a commit, so that a late commit conflicts
+        with it, and then deletes the files. A commit that is written even later is deleted again if the witness is
+        missing, or replaced by another late commit: no other writer can have written it. A commit that already existed
+        is kept, as this writer may have written it in a try whose answer was lost. The witness must be a file that no
         clean-up of the log deletes, because that looks the same as a drop.
         """
         path = joined(self.folder, name)

@@ -36,7 +36,7 @@ _WIDER: Mapping[str, frozenset[str]] = {
     "float": frozenset(("double",)),
     "date": frozenset(("timestamp_ntz",)),
 }
-# Digits before the point that every value of an integer type fits into, as the specification counts them. Spark's
+# The digits before the point that hold every value of an integer type, as the specification counts them. Spark's
 # Parquet reader requires as many.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 # Digits of the greatest value of the type.

@@ -53,7 +53,7 @@ _SYMBOLS_BEFORE_OPERAND = frozenset("= == <=> <> != < <= > >= !< !> + - * / % ||
 _WORDS_BEFORE_OPERAND = frozenset(
     "AND OR IN LIKE ILIKE RLIKE REGEXP BETWEEN WHEN THEN ELSE DIV FROM FOR BY PLACING ESCAPE".split()
 )
-# If an operand is expected, these words precede it, or are values, and never name a column.
+# Before an operand, or in its place, these words never name a column.
 _PREFIXES = frozenset(("NOT", "CASE", "WHEN", "WHERE", "DISTINCT", "ALL"))
 _IN_TRIM = frozenset(("BOTH", "LEADING", "TRAILING", "FROM"))
 _BEFORE_IN_TRIM = _IN_TRIM | {"("}

@@ -70,7 +70,7 @@ def table_references(text: str) -> tuple[Reference, ...]:
 
 
 def function_calls(text: str) -> tuple[Call, ...]:
-    """Returns the functions that a query or an expression calls, also Spark's own; raises as `table_references`."""
+    """Returns the functions that a query or an expression calls, even those of Spark; raises as `table_references`."""
     return scanned(text).scan.calls
 
 

@@ -174,7 +174,7 @@ class ExpandedQuery:
                 yield child.source
 
     def latest_logs(self) -> Iterable[DeltaLog]:
-        """Yields the tables that it needs at their newest version, also for its views and functions."""
+        """Yields the tables that it needs at their newest version, including those of its views and functions."""
         for child in self._all_children():
             if isinstance(child, ChangeFeedScan | DifferenceScan) or (isinstance(child, Table) and child.fixed is None):
                 yield child.log

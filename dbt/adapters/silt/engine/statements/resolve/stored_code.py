@@ -215,7 +215,7 @@ def _refuse(found: str | None, owner: str) -> None:
 def is_exported(location: str) -> bool:
     """Returns whether it is a folder with a model's marker, in which no link and no other user's file leads elsewhere.
 
-    Another user's view could name any folder; a folder whose files are links to private files does not count.
+    Another user's view could name any folder; a folder with links to private files is not such a folder.
 
     Args:
         location: the location as the view's SQL names it.
