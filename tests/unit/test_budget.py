@@ -17,8 +17,8 @@ ROOMS = {
     "cli": 4526,
     "command_server": 1550,
     "dbt_seams": 1210,
-    "duckdb_file": 548,
-    "endpoint": 4028,
+    "duckdb_file": 551,
+    "endpoint": 4033,
     "engine": 988,
     "engine/answers": 1250,
     "engine/arrow": 456,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 102241
+TOTAL = 102266
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

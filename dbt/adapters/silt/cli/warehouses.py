@@ -15,7 +15,7 @@ from dbt.adapters.silt.cli.project import profile
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.catalog.names.locations import check_locations, is_local, local_path, table_location
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName, completed, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -66,10 +66,7 @@ class OpenWarehouse:
             InvalidNameError: if the text is not a name.
             InvalidStatementError: if it has more than three parts.
         """
-        parts = name_parts(text)
-        if len(parts) > 3:
-            raise errors.InvalidStatementError(f"`{text}` has more than three parts", remedy="Write it `schema.table`")
-        return RelationName(*(self.database, self.schema)[: 3 - len(parts)], *parts)
+        return completed(name_parts(text), self.database, self.schema)
 
     def existing(self, text: str) -> RelationName:
         """Returns the full name of a table or view; without a schema, it may be in any schema of the database.

@@ -15,7 +15,7 @@ from dbt.adapters.silt.duckdb_file import times
 from dbt.adapters.silt.duckdb_file.types import literal, quoted
 from dbt.adapters.silt.duckdb_file.views import DELETED, OWN_SCHEMA, TableView
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, InvalidStatementError, SiltError, StorageError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan.consistent_cut import consistent_cut
@@ -57,29 +57,32 @@ def write_tables(file: Path, catalog: Catalog, database: str) -> tuple[list[Show
     """
     if importlib.util.find_spec("duckdb") is None:
         raise InvalidSettingError("DuckDB is not installed", remedy="Run `pip install duckdb`")
-    logs: dict[RelationName, DeltaLog] = {}
-    left_out: list[LeftOut] = []
-    for entry in catalog.all_relations(database):
-        found = _log(catalog, entry)
-        if isinstance(found, str):
-            left_out.append(LeftOut(entry.name, found))
-        else:
-            logs[entry.name] = found
-    cut = consistent_cut(logs.values())
+    logs, left_out = _logs(catalog, database, only_readable=False)
+    try:
+        cut = consistent_cut(logs.values())
+    except SiltError:  # of a single table, which is left out
+        logs, left_out = _logs(catalog, database, only_readable=True)
+        cut = consistent_cut(logs.values())
     shown, unreadable = write(file, [(name, TableView(log, cut[log])) for name, log in logs.items()])
     return shown, [*left_out, *unreadable]
 
 
-def _log(catalog: Catalog, entry: RelationEntry) -> DeltaLog | str:
-    """Returns the log of a relation, or the reason why the relation has no readable log."""
-    if entry.kind is not RelationKind.TABLE:
-        return "it is a view"
-    try:
-        log = catalog.table(entry.name)
-        log.snapshot()
-    except SiltError as error:
-        return str(error)
-    return log
+def _logs(catalog: Catalog, database: str, only_readable: bool) -> tuple[dict[RelationName, DeltaLog], list[LeftOut]]:
+    """Returns the logs of the tables of a database, and the relations without a log."""
+    logs: dict[RelationName, DeltaLog] = {}
+    left_out: list[LeftOut] = []
+    for entry in catalog.all_relations(database):
+        if entry.kind is not RelationKind.TABLE:
+            left_out.append(LeftOut(entry.name, "it is a view"))
+            continue
+        try:
+            log = catalog.table(entry.name)
+            if only_readable:
+                log.snapshot()
+            logs[entry.name] = log
+        except SiltError as error:
+            left_out.append(LeftOut(entry.name, str(error)))
+    return logs, left_out
 
 
 def write(file: Path, views: Sequence[tuple[RelationName, TableView]]) -> tuple[list[Shown], list[LeftOut]]:

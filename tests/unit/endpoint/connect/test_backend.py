@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+import grpc
 import pytest
 from pyspark.sql.connect.proto import base_pb2 as pb
 
 from dbt.adapters.silt.endpoint.connect.backend import METHODS, Method, encoded
+from dbt.adapters.silt.endpoint.connect.service import serve
+from dbt.adapters.silt.endpoint.connect.sessions import Door, Key
+from dbt.adapters.silt.endpoint.core.sessions import Sessions
+from dbt.adapters.silt.endpoint.core.tokens import Token
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
@@ -33,3 +39,22 @@ def test_every_call_of_the_protocol_of_spark_is_known() -> None:
         *("ExecutePlan", "AnalyzePlan", "Config", "AddArtifacts", "ArtifactStatus", "Interrupt", "ReattachExecute"),
         *("ReleaseExecute", "ReleaseSession", "FetchErrorDetails"),
     }
+
+
+class SlowDoor(Door):
+    """A door that refuses a call after the time of some pings: a client sends at most one each second."""
+
+    def is_allowed(self, key: Key, context: grpc.ServicerContext) -> bool:
+        return threading.Event().wait(6)
+
+
+def test_a_connection_that_sends_pings_is_kept() -> None:
+    no_house: Any = None
+    door = SlowDoor(Sessions(no_house), Token("a-token-of-the-tests", "the test"), is_local=True)
+    server = serve(door, "127.0.0.1", 0)
+    pings = (("grpc.keepalive_time_ms", 20), ("grpc.http2.max_pings_without_data", 0))
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}", options=pings) as channel:
+        with pytest.raises(grpc.RpcError) as raised:
+            channel.unary_unary(METHODS["GetStatus"].path)(b"")
+    server.stop()
+    assert raised.value.code() is grpc.StatusCode.UNAUTHENTICATED  # and not UNAVAILABLE: too many pings

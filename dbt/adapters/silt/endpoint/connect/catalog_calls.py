@@ -12,7 +12,7 @@ from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
 from pyspark.sql.types import StructField
 
 from dbt.adapters.silt.endpoint.core.session import Session
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName, completed
 from dbt.adapters.silt.engine.kernel.errors import (
     InvalidNameError,
     RelationNotFoundError,
@@ -153,7 +153,7 @@ def _get_table(session: Session, call: Any) -> pa.Table:
     if len(parts) == 1 and parts[0] in map(str.lower, _temporary_views(session)):
         return _rows(_TABLES, [_temporary(parts[0])])
     database, schema = session.current
-    full = RelationName(*[database, schema][: 3 - len(parts)], *parts)
+    full = completed(parts, database, schema)
     entry = session.catalog.find(full)
     if entry is None:
         raise RelationNotFoundError("the table or view does not exist", table=name)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
 from dbt.adapters.silt.endpoint.core.answers import Answer, answer_of
 from dbt.adapters.silt.endpoint.core.session import Session
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -101,9 +103,8 @@ def catalogs(session: Session) -> Answer:
 
 def schemas(session: Session, catalog: str | None, pattern: str | None) -> Answer:
     """Returns the schemas of a database, by default the current one."""
-    shown = _shown_database(session, catalog)
-    matches = _like(pattern)
-    names = session.catalog.schemas(_database(session, catalog))
+    house, matches = _House.of(session, catalog), _like(pattern)
+    names, shown = house.catalog.schemas(house.database), house.shown
     return _answer(_SCHEMAS, ([each, shown] for each in sorted(names) if matches(each)))
 
 
@@ -111,10 +112,10 @@ def tables(
     session: Session, catalog: str | None, schema: str | None, name: str | None, kinds: Sequence[str] | None
 ) -> Answer:
     """Returns the tables and views whose names match the patterns."""
-    shown, wanted = _shown_database(session, catalog), {each.upper() for each in kinds or ()}
-    found = _relations(session, catalog, schema, name)
+    house, wanted = _House.of(session, catalog), {each.upper() for each in kinds or ()}
+    found = _relations(house, schema, name)
     rows = (
-        [shown, each.schema, each.identifier, kind, "", *(None,) * 5]
+        [house.shown, each.schema, each.identifier, kind, "", *(None,) * 5]
         for each, kind in found
         if not wanted or kind in wanted
     )
@@ -128,11 +129,11 @@ def table_types() -> Answer:
 
 def columns(session: Session, catalog: str | None, schema: str | None, name: str | None, column: str | None) -> Answer:
     """Returns the columns whose names match the patterns; only Spark knows the columns of a view, which it analyses."""
-    shown, matches = _shown_database(session, catalog), _like(column)
+    house, matches = _House.of(session, catalog), _like(column)
     rows = [
-        _column(shown, found, position, *each)
-        for found, kind in _relations(session, catalog, schema, name)
-        for position, each in enumerate(_fields(session, found, kind), 1)
+        _column(house.shown, found, position, *each)
+        for found, kind in _relations(house, schema, name)
+        for position, each in enumerate(_fields(session, house, found, kind), 1)
         if matches(each[0])
     ]
     return _answer(_COLUMNS, rows)
@@ -150,12 +151,14 @@ def type_info() -> Answer:
 
 def functions(session: Session, catalog: str | None, schema: str | None, name: str | None) -> Answer:
     """Returns the functions that the warehouse stores; Spark's own functions are not listed."""
-    database, matches, in_schema = _database(session, catalog), _like(name), _like(schema)
-    shown, house = _shown_database(session, catalog), session.catalog
+    house, matches, in_schema = _House.of(session, catalog), _like(name), _like(schema)
     found = (
-        each for part in sorted(house.schemas(database)) if in_schema(part) for each in house.functions(database, part)
+        each
+        for part in sorted(house.catalog.schemas(house.database))
+        if in_schema(part)
+        for each in house.catalog.functions(house.database, part)
     )
-    rows = ([shown, each.schema, each.identifier, "", 1, str(each)] for each in found if matches(each.identifier))
+    rows = ([house.shown, each.schema, each.identifier, "", 1, str(each)] for each in found if matches(each.identifier))
     return _answer(_FUNCTIONS, rows)
 
 
@@ -165,22 +168,31 @@ def _answer(schema: Mapping[str, pa.DataType], rows: Iterable[Sequence[Any]]) ->
     return answer_of(pa.table(values, names=list(schema)))
 
 
-def _database(session: Session, catalog: str | None) -> str:
-    known = {each.lower(): each for each in session.catalog.databases()}
-    return known.get((catalog or "").lower(), session.current[0])
+@dataclass(frozen=True)
+class _House:
+    """The names that one call sees.
+
+    Attributes:
+        database: the database that the call is about.
+        shown: the database as tools name it: nothing if it is the only one, so that they write names of two parts.
+    """
+
+    catalog: Catalog
+    database: str
+    shown: str
+
+    @classmethod
+    def of(cls, session: Session, named: str | None) -> _House:
+        """Returns the names of a database, by default of the current one."""
+        catalog = session.catalog
+        known = {each.lower(): each for each in catalog.databases()}
+        database = known.get((named or "").lower(), session.current[0])
+        return cls(catalog, database, database if len(known) > 1 else "")
 
 
-def _shown_database(session: Session, catalog: str | None) -> str:
-    """Returns the database as tools name it: nothing if it is the only one, so that they write names of two parts."""
-    return _database(session, catalog) if len(session.catalog.databases()) > 1 else ""
-
-
-def _relations(
-    session: Session, catalog: str | None, schema: str | None, name: str | None
-) -> Iterator[tuple[RelationName, str]]:
-    in_schema, matches, house = _like(schema), _like(name), session.catalog
-    found = sorted(house.all_relations(_database(session, catalog)), key=lambda each: str(each.name))
-    for entry in found:
+def _relations(house: _House, schema: str | None, name: str | None) -> Iterator[tuple[RelationName, str]]:
+    in_schema, matches = _like(schema), _like(name)
+    for entry in sorted(house.catalog.all_relations(house.database), key=lambda each: str(each.name)):
         if in_schema(entry.name.schema) and matches(entry.name.identifier):
             yield entry.name, _KINDS[entry.kind]
 
@@ -192,11 +204,11 @@ def _like(pattern: str | None) -> Any:
     return lambda name: re.fullmatch(text, name, re.IGNORECASE) is not None
 
 
-def _fields(session: Session, name: RelationName, kind: str) -> list[tuple[str, str, bool, str]]:
+def _fields(session: Session, house: _House, name: RelationName, kind: str) -> list[tuple[str, str, bool, str]]:
     """Returns name, type, nullability and comment of each column; none if the relation cannot be read."""
     with contextlib.suppress(SiltError):
         if kind == _KINDS[RelationKind.TABLE]:
-            schema = session.catalog.table(name).snapshot().schema
+            schema = house.catalog.table(name).snapshot().schema
             return [(each.name, each.sql_type.lower(), each.nullable, each.comment or "") for each in schema]
         text = ".".join(map(quote, (name.database, name.schema, name.identifier)))
         with session.busy():

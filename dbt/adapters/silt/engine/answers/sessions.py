@@ -9,7 +9,7 @@ from typing import Any, Final
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.catalog.names.name_errors import similar_relations
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName, completed
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, RelationNotFoundError, SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -109,7 +109,7 @@ class Names:
         if len(name) > 3 or _OF_THE_ENGINE in (part.lower() for part in name[:-1]):
             return None
         try:
-            full = RelationName(*(self.database, self.schema)[: 3 - len(name)], *name)
+            full = completed(name, self.database, self.schema)
             is_ours = len(name) == 1 or self.catalog.has_schema(full.database, full.schema)
         except InvalidNameError:
             return None

@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.names.locations import allowed_folders, check_locations, table_location
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, name_parts
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, completed, name_parts
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
-from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidStatementError
+from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.settings import Storages, StorageSettings, storages
@@ -87,10 +87,7 @@ class TableSource:
             InvalidNameError: if it is not a name.
             InvalidStatementError: if it has too many parts.
         """
-        parts = name_parts(self.name)
-        if len(parts) > 3:
-            raise InvalidStatementError(f"`{self.name}` has more than three parts", remedy="Write it `schema.table`")
-        return RelationName(*(DATABASE, SCHEMA)[: 3 - len(parts)], *parts)
+        return completed(name_parts(self.name), DATABASE, SCHEMA)
 
 
 def path_in(name: str) -> str | None:

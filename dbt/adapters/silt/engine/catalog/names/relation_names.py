@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dbt.adapters.silt.engine.kernel.errors import InvalidNameError
+from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import unquote
 from dbt.adapters.silt.engine.kernel.printable import is_visible
 
@@ -63,6 +63,22 @@ def full_name(text: str) -> RelationName:
             f"`{_printable(text)}` is not a full name", remedy="It has three parts: database, schema and name"
         )
     return RelationName(*parts)
+
+
+def completed(parts: Sequence[str], database: str, schema: str) -> RelationName:
+    """Returns the full name for the parts of a short name: `table`, `schema.table` or `database.schema.table`.
+
+    Args:
+        database, schema: those of a name without them.
+
+    Raises:
+        InvalidNameError: if a part cannot be a name.
+        InvalidStatementError: if it has more than three parts.
+    """
+    if len(parts) > _PARTS:
+        text = _printable(".".join(parts))
+        raise InvalidStatementError(f"`{text}` has more than three parts", remedy="Write it `schema.table`")
+    return RelationName(*(database, schema)[: _PARTS - len(parts)], *parts)
 
 
 def names_text(names: Iterable[RelationName]) -> str:
