@@ -16,7 +16,7 @@ ROOMS = {
     ".": 1671,
     "cli": 4526,
     "command_server": 1550,
-    "dbt_seams": 1210,
+    "dbt_seams": 994,
     "duckdb_file": 551,
     "endpoint": 4033,
     "engine": 988,

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import yaml
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.base_types import EventMsg
 from dbt_common.events.event_manager_client import add_callback_to_manager, get_event_manager
 
 from dbt.adapters.silt.dbt_seams.dbt_command import RETRY
 from dbt.adapters.silt.dbt_seams.interruption import hide_stack_trace
-from dbt.adapters.silt.dbt_seams.mistaken_files import CHECK_COLS, missing_advice
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.records.command_result import RESULTS_FILE
@@ -39,7 +37,7 @@ _REFUSED: Final = tuple(
 """dbt's messages about an unusable value of a config; they do not name the file."""
 
 _VALUES: Final[Mapping[str, str]] = {
-    "check_cols": CHECK_COLS,
+    "check_cols": "`all`, or a list of columns: `[name, amount]`",
     "full_refresh": "`true` or `false`, without quotes",
     "on_schema_change": "`ignore`, `fail`, `append_new_columns` or `sync_all_columns`",
     "persist_docs": "a mapping: `{relation: true, columns: true}`",
@@ -71,9 +69,6 @@ def parse_advice(said: str, files: Mapping[str, Path]) -> str | None:
     """
     if "codec can't decode" in said:
         return _of_encoding(files)
-    missing = missing_advice(said, files)
-    if missing is not None:
-        return missing
     found = next((match for each in _REFUSED if (match := each.search(said))), None)
     if found is None or any(path in said for path in files):
         return None
@@ -126,8 +121,7 @@ def _on_event(event: EventMsg) -> None:
     config = command.get("runtime_config")
     try:
         advice = None if config is None else parse_advice(event.data.exc, _files_of(config))
-    except (OSError, AttributeError, yaml.YAMLError):
-        # A file may be unreadable, or have another form than dbt expects: the advice only adds to dbt's own message.
+    except OSError:  # a file cannot be read: the advice only adds to dbt's own message
         return
     if advice is not None:
         hide_stack_trace()
