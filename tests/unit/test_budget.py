@@ -14,12 +14,12 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1671,
-    "cli": 4526,
+    "cli": 4544,
     "command_server": 1550,
     "dbt_seams": 994,
     "duckdb_file": 551,
-    "endpoint": 4033,
-    "engine": 988,
+    "endpoint": 4583,
+    "engine": 1003,
     "engine/answers": 1250,
     "engine/arrow": 456,
     "engine/audits": 230,
@@ -30,17 +30,17 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 23040,
     "engine/sql": 7750,
-    "engine/statements": 7115,
+    "engine/statements": 7120,
     "kept_spark": 1150,
     "materializations": 6328,
     "methods": 2208,
-    "records": 2150,
-    "report": 1800,
+    "records": 2154,
+    "report": 1801,
     "runs": 4576,
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 102266
+TOTAL = 102889
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

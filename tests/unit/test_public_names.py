@@ -34,6 +34,7 @@ WAREHOUSE_METHODS = [
     "for_session",
     "for_stored",
     "forget_reads",
+    "join",
     "names_in_use",
     "parsed",
     "put_temporary_view",

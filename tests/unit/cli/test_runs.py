@@ -493,3 +493,17 @@ def test_publish_if_passed_publishes_a_run_once_everything_has_passed(
     assert "run day2: published before" in silt("publish", "day2", "--if-passed")
     assert "run day1: published" in silt("publish", "day1")
     silt("publish", "unknown", "--if-passed", code=2)
+
+
+def test_a_run_of_the_endpoint_names_the_clients_that_sent_its_statements(
+    house: House, as_json: AsJson, silt: Silt
+) -> None:
+    replace(house, facts=CommitFacts(target="dev", run_id="night", client="ann (thrift)")).create("main.orders")
+    runs_of = house.catalog.run_branches("silt")
+    command = RunCommand("1", "session of bob (connect _SPARK_CONNECT_PYTHON)", "elsewhere", 7)
+    runs_of.open(BranchedRun("endpoint", "dev", "evening"), lambda documents: documents.begin(command))
+    found = {each["run_id"]: each["clients"] for each in as_json("runs")["runs"]}
+    assert found == {"night": ["ann (thrift)"], "evening": ["bob (connect _SPARK_CONNECT_PYTHON)"]}
+    assert as_json("run", "night")["commits"][0]["client"] == "ann (thrift)"
+    assert "session of ann (thrift), dev, " in silt("run", "night")
+    assert "session of bob (connect _SPARK_CONNECT_PYTHON), dev, " in silt("runs")

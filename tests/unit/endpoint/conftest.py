@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.credentials import SiltCredentials
-from dbt.adapters.silt.endpoint.core.session import Client, House, Limits, Session
+from dbt.adapters.silt.endpoint.core.house import Client, House, Limits
+from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.session.environment import environment_of
 

@@ -15,7 +15,14 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.endpoint.process import is_loopback, limits_of, with_connect
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
-OPTIONS: dict[str, Any] = {"host": "127.0.0.1", "tls_cert": None, "read_only": None, "max_rows": 10, "idle": 2}
+OPTIONS: dict[str, Any] = {
+    "host": "127.0.0.1",
+    "tls_cert": None,
+    "read_only": None,
+    "max_rows": 10,
+    "max_seconds": None,
+    "idle": 2,
+}
 
 
 @pytest.mark.parametrize(

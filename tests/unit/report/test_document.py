@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dbt.adapters.silt.engine.kernel.table.paths import commit_path
+from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.report.artifacts import MANIFEST, RESULTS, SOURCES, milliseconds, node_results
 from dbt.adapters.silt.report.document import Source, document
 from tests.unit.cli.house import House, rows
@@ -125,6 +127,12 @@ def test_the_target_of_a_run_of_another_machine_is_that_of_its_commits(house: Ho
     house.running("elsewhere").create("main.orders", rows(0, 3))
     made = json.loads(document(Source(house.catalog, None), 1).json)
     assert [(run["id"], run["targets"]) for run in made["runs"]] == [("elsewhere", ["dev"])]
+
+
+def test_a_run_of_the_endpoint_names_the_client_of_its_commits(house: House) -> None:
+    replace(house, facts=CommitFacts(run_id="night", client="ann (thrift)")).create("main.orders", rows(0, 3))
+    made = json.loads(document(Source(house.catalog, None), 1).json)
+    assert [(run["id"], run["clients"]) for run in made["runs"]] == [("night", ["ann (thrift)"])]
 
 
 def test_the_graph_has_models_seeds_and_sources_with_tests_and_freshness(project: Project) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 else:
     sql = lazy_module("dbt.adapters.silt.cli.sql")
 
+_LONGEST: Final = 365 * 24 * 60 * 60
+"""The largest limit of a statement's time, in seconds."""
+
 MODULE: Final = "dbt.adapters.silt.endpoint.process"
 _OPTIONS: Final = (
     "host",
@@ -28,6 +31,7 @@ _OPTIONS: Final = (
     "tls_key",
     "read_only",
     "max_rows",
+    "max_seconds",
     "idle",
     "json",
 )
@@ -57,9 +61,12 @@ def add(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--max-rows",
         type=_count,
-        default=1_000_000,
         metavar="N",
-        help="the most rows of a result (1000000); 0: all",
+        help="the most rows of a result; by default 1000000 by HiveServer2's protocol, whose results are kept in "
+        "memory, and all by Spark Connect; 0: all",
+    )
+    parser.add_argument(
+        "--max-seconds", type=_seconds, metavar="N", help="how long a statement may run; by default any time"
     )
     parser.add_argument(
         "--idle",
@@ -91,6 +98,16 @@ def _become(request: dict[str, Any]) -> int:
         json.dump(request, pipe)
     os.set_inheritable(read, True)
     os.execv(sys.executable, [sys.executable, "-m", MODULE, str(read)])
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= _LONGEST:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return found
 
 
 def _count(text: str) -> int:

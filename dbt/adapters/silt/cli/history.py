@@ -43,6 +43,7 @@ def commit_json(commit: LoggedCommit) -> dict[str, Any]:
         "node_id": facts.get("node_id"),
         "batch_id": facts.get("batch_id"),
         "app_id": facts.get("app_id"),
+        "client": facts.get("client"),
         "user_metadata": commit.user_metadata,
         "engine": commit.engine,
     }

@@ -218,6 +218,7 @@ def _json(each: KnownRun, records: ProjectRecords) -> dict[str, Any]:
         "last_commit_at": iso(made.last_ms if made.commits else None),
         "invocations": each.invocations,
         "targets": each.targets,
+        "clients": each.clients,
         "nodes": made.nodes,
         "tables": made.tables,
         "commits": len(made.commits),

@@ -23,7 +23,7 @@ from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.endpoint.connect.service import Server as ConnectServer
 from dbt.adapters.silt.endpoint.connect.service import serve, tls_credentials
 from dbt.adapters.silt.endpoint.connect.sessions import Door as ConnectDoor
-from dbt.adapters.silt.endpoint.core.session import House, Limits
+from dbt.adapters.silt.endpoint.core.house import House, Limits
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.endpoint.thrift.server import ThriftServer
@@ -36,6 +36,9 @@ from dbt.adapters.silt.session.statement_process import credentials_of
 
 _EXPIRE_SECONDS: Final = 10.0
 _FAILED: Final = 2
+_MOST_ROWS: Final = 1_000_000
+"""The rows of a result that is kept in memory, if no option states them."""
+
 _KEEP_ALIVE: Final = "1 minute"
 """The time for which a Spark that serves Spark Connect outlives the endpoint."""
 
@@ -147,7 +150,9 @@ def limits_of(options: Mapping[str, Any]) -> Limits:
             remedy="Add --tls-cert and --tls-key, or listen on 127.0.0.1",
         )
     is_read_only = not is_local if options["read_only"] is None else options["read_only"]
-    return Limits(is_read_only, options["max_rows"] or None, options["idle"] * 60)
+    given = options["max_rows"]
+    kept = _MOST_ROWS if given is None else given
+    return Limits(is_read_only, kept or None, given or None, options["max_seconds"], options["idle"] * 60)
 
 
 def is_loopback(host: str) -> bool:

@@ -333,6 +333,7 @@ class Warehouse:
         *,
         mode: str = "append",
         txn: tuple[str, int] | None = None,
+        commit_info: Mapping[str, Any] | None = None,
         **options: Unpack[dataframe_write.WriteOptions],
     ) -> Outcome:
         """Writes the rows of a DataFrame into a table in a single commit; columns are matched by name.
@@ -344,6 +345,7 @@ class Warehouse:
                 `errorifexists`) or `ignore`.
             txn: as in `sql`. An application id identifies one write: a second write of a batch to the same table needs
                 another id.
+            commit_info: further fields of the commit's `commitInfo`.
             options: see WriteOptions.
 
         Raises:
@@ -365,6 +367,7 @@ class Warehouse:
             options["replace_where"] = self._read(options["replace_where"])
         statement = dataframe_write.statement(self._read(table), view, mode, options)
         settings = self._write_settings(statement, txn, options.get("user_metadata"))
+        settings = replace(settings, commit=replace(settings.commit, commit_info=dict(commit_info or {})))
         same = df.sparkSession is self.spark
         session = self._session
         house = self if same else self._with(self._seen_by(df.sparkSession, session.transaction, session.read_history))
@@ -439,6 +442,18 @@ class Warehouse:
         if was_open:
             self._session.transaction.rollback()
         return was_open
+
+    def join(self, database: str, branch: Branch | None) -> None:
+        """Lets all later statements of this session work on the branch of a run, or outside of it again.
+
+        Args:
+            database: the database of the branch.
+            branch: None to leave the branch. In the session no transaction is open.
+        """
+        if branch is None:
+            self._session.transaction.leave()
+        else:
+            self._session.transaction.join(database, branch)
 
     def query(self, text: str, parameters: dict[str, Any] | list[Any]) -> DataFrame:
         """Returns the rows of a query with named (`:name`) or positional (`?`) parameters, as in `SparkSession.sql`.

@@ -40,6 +40,7 @@ class CommitFacts:
         query_comment: the comment that dbt adds to the statement.
         rolled_back_run_id: the logical run that the commit undoes; the commit itself then belongs to no run.
         code_hash: hash of the node's compiled code and its configs.
+        client: the user and the program that sent the statement to `silt endpoint`, as the program names them.
     """
 
     invocation_id: str | None = None
@@ -52,6 +53,7 @@ class CommitFacts:
     query_comment: str | None = None
     rolled_back_run_id: str | None = None
     code_hash: str | None = None
+    client: str | None = None
 
     @classmethod
     def of(cls, commit: Commit) -> CommitFacts | None:

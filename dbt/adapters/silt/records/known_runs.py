@@ -17,13 +17,19 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedFeatureError,
 )
 from dbt.adapters.silt.engine.kernel.near_names import nearest
+from dbt.adapters.silt.engine.kernel.printable import shortened
 from dbt.adapters.silt.engine.kernel.publication.documents import began_ms
 from dbt.adapters.silt.records.command_result import COUNTED, node_name
 from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_history import Run
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED, RunEntry
+from dbt.adapters.silt.records.units import ENDPOINT
 
 GOOD: Final = "succeeded"
+OF_SESSION: Final = "session of "
+"""The beginning of the command line that stands for a session of a client of `silt endpoint`."""
+
+_LONGEST_CLIENT: Final = 40
 _TIME: Final = slice(len("2026-03-01 "), len("2026-03-01 10:00"))
 _WORST_FIRST: Final = ("running", "broken off", "held", "failed", "interrupted", "ended", GOOD)
 
@@ -37,6 +43,7 @@ class Unpublished:
         began_ms: the beginning of its branch, in milliseconds since 1970-01-01 UTC.
         is_running: whether a command works on it.
         failed: the unique ids of the nodes and tests that have failed.
+        clients: the clients of `silt endpoint` whose sessions have worked on it.
     """
 
     run_id: str
@@ -44,6 +51,7 @@ class Unpublished:
     began_ms: int
     is_running: bool = False
     failed: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -93,7 +101,8 @@ class KnownRun:
     def name(self) -> str:
         """Its name for people, such as "dbt build, nightly, 20:27", in UTC; ids tell runs with the same name apart."""
         which = next((each.which for each in reversed(self.commands) if each.which), None)
-        what = "run" if which is None else f"dbt {which}"
+        own = f"session of {shortened(self.clients[0], _LONGEST_CLIENT)}" if self.clients else "run"
+        what = own if which is None else f"dbt {which}"
         return ", ".join([what, *self.targets, utc_text(self.started_ms, zone="")[_TIME]])
 
     @property
@@ -138,6 +147,12 @@ class KnownRun:
         committed = [] if self.commits is None else self.commits.targets
         others = [*(each.target for each in self.commands), *(each.target for each in self.unpublished)]
         return list(dict.fromkeys([*committed, *filter(None, others)]))
+
+    @property
+    def clients(self) -> list[str]:
+        """The clients of `silt endpoint` that sent its statements."""
+        committed = [] if self.commits is None else self.commits.clients
+        return list(dict.fromkeys([*committed, *(name for each in self.unpublished for name in each.clients)]))
 
     @property
     def invocations(self) -> list[str]:
@@ -217,11 +232,14 @@ def _unpublished(branches: RunBranches, run: BranchedRun) -> Unpublished | None:
     try:
         if branches.end_of(run) is not None:
             return None
-        found = branches.commands(run).standing()
+        commands = branches.commands(run)
+        found = commands.standing()
+        lines = dict.fromkeys(each.line for each in commands.all()) if run.project == ENDPOINT else ()
     except (CorruptLogError, UnsupportedFeatureError, StorageError):  # publishing the run raises this error
         return Unpublished(run.run_id, run.target, began_ms(int(run.branch)))
     is_running, failed = bool(found.at_work), tuple(found.failed)
-    return Unpublished(run.run_id, run.target, began_ms(int(run.branch)), is_running, failed)
+    clients = tuple(each.removeprefix(OF_SESSION) for each in lines)
+    return Unpublished(run.run_id, run.target, began_ms(int(run.branch)), is_running, failed, clients)
 
 
 def find_run(text: str, made: Sequence[KnownRun]) -> KnownRun | None:

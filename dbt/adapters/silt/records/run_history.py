@@ -138,6 +138,11 @@ class Run:
         return _distinct(commit.facts.invocation_id for commit in self.commits if commit.facts)
 
     @property
+    def clients(self) -> list[str]:
+        """The clients of `silt endpoint` that sent its statements, in the order of their first commits."""
+        return _distinct(commit.facts.client for commit in self.commits if commit.facts)
+
+    @property
     def targets(self) -> list[str]:
         """The profile's targets, in the order of their first commits."""
         return _distinct(commit.facts.target for commit in self.commits if commit.facts)

@@ -43,7 +43,9 @@ _CLONE = "clone"
 _STATEMENT = "statement"
 _RUN_OPERATION = "run_operation"
 _CLIENT = "client"
-_ENDPOINT = "endpoint"
+ENDPOINT = "endpoint"
+"""The project and the node of statements of a client whose comments name none."""
+
 _BATCH_PARTS, _BATCH_STATEMENT_PARTS = 6, 9
 _LEAST_PARTS, _NODE_PARTS, _STATEMENT_PARTS = 5, 4, 8
 _ON_RUN_HOOK = re.compile(r"operation\.(?P<package>[^.]+)\..*-(?P<role>on-run-start|on-run-end)-\d+")
@@ -219,7 +221,7 @@ def client_scope(context: RunContext, node: str | None) -> StatementScope:
     Args:
         node: dbt's unique id of the node that sends them, if a comment names it.
     """
-    prefix = _path(context.project, node or _ENDPOINT, context.run_id, context.target, _CLIENT)
+    prefix = _path(context.project, node or ENDPOINT, context.run_id, context.target, _CLIENT)
     return StatementScope(context.run_id, prefix, FIRST)
 
 

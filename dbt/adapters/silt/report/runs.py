@@ -6,7 +6,7 @@ The commits of a run are among the versions of the tables.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dbt.adapters.silt.records.known_runs import KnownRun, Unpublished
@@ -14,7 +14,7 @@ from dbt.adapters.silt.records.project_records import ProjectRecords
 from dbt.adapters.silt.records.run_registry import RunEntry
 from dbt.adapters.silt.report.artifacts import Artifacts, LeftResults, NodeResult, left_results, milliseconds
 from dbt.adapters.silt.report.encoding import Texts, present, row
-from dbt.adapters.silt.report.tables import TableRead
+from dbt.adapters.silt.report.tables import RunCommit, TableRead
 
 _TIMELINES: Final = 30
 """The number of runs, newest first, whose nodes are shown by thread."""
@@ -32,7 +32,8 @@ def runs_json(
     left, by_id = left_results(artifacts), {each.run_id: each for each in known}
     ends = _last_moments(tables, artifacts.records, by_id.values(), left)
     newest = sorted(ends, key=lambda run_id: (ends[run_id], run_id), reverse=True)[: max(most, 0)]
-    skips, targets = _skips(artifacts.records, texts), _targets(tables)
+    skips, targets = _skips(artifacts.records, texts), _by_run(tables, lambda commit: commit.target)
+    clients = _by_run(tables, lambda commit: commit.client)
     found = []
     for at, run_id in enumerate(newest):
         run, own = by_id.get(run_id), left if left is not None and left.run_id == run_id else None
@@ -44,6 +45,7 @@ def runs_json(
                 **present(
                     **_known_json(run, texts),
                     targets=list(dict.fromkeys([*targets.get(run_id, ()), *(run.targets if run else ())])),
+                    clients=list(dict.fromkeys([*clients.get(run_id, ()), *(run.clients if run else ())])),
                     commands=[*commands, *([] if own is None else [_left_json(own, texts)])],
                     skips=skips.get(run_id),
                 ),
@@ -85,13 +87,14 @@ def _moments(
         yield left.run_id, max((each.ended_ms or 0 for each in left.results), default=0)
 
 
-def _targets(tables: Iterable[TableRead]) -> Mapping[str, Sequence[str]]:
-    """Returns the targets of the commits of each run."""
+def _by_run(tables: Iterable[TableRead], value: Callable[[RunCommit], str | None]) -> Mapping[str, Sequence[str]]:
+    """Returns the values of the commits of each run, each once."""
     found: dict[str, list[str]] = defaultdict(list)
     for table in tables:
         for run_id, commit in table.runs.items():
-            if commit.target is not None and commit.target not in found[run_id]:
-                found[run_id].append(commit.target)
+            known = value(commit)
+            if known is not None and known not in found[run_id]:
+                found[run_id].append(known)
     return found
 
 

@@ -57,10 +57,12 @@ class RunCommit:
     Attributes:
         ms: its time, in milliseconds since 1970-01-01 UTC.
         target: the profile's target, if it is recorded.
+        client: the client of `silt endpoint` that made it, if one did.
     """
 
     ms: int
     target: str | None
+    client: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def _runs(history: History) -> dict[str, RunCommit]:
         facts = CommitFacts.of_info(version.info) or CommitFacts()
         run_id = facts.run_id or facts.invocation_id
         if run_id is not None and (run_id not in found or found[run_id].ms <= version.timestamp_ms):
-            found[run_id] = RunCommit(version.timestamp_ms, facts.target)
+            found[run_id] = RunCommit(version.timestamp_ms, facts.target, facts.client)
     return found
 
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from dbt.adapters.silt.credentials import SiltCredentials
 from dbt.adapters.silt.endpoint.connect.service import serve
 from dbt.adapters.silt.endpoint.connect.sessions import Door
-from dbt.adapters.silt.endpoint.core.session import House, Limits
+from dbt.adapters.silt.endpoint.core.house import House, Limits
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.session.environment import environment_of

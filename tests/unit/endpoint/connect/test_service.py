@@ -158,6 +158,8 @@ def test_calls_of_the_catalog_are_about_the_warehouse(client: Program) -> None:
         ["id", "bigint"],
         ["amount", "decimal(12,2)"],
     ]
+    assert client.run("spark.catalog.getTable('silt.main.orders').name") == "orders"
+    assert "more than three parts" in client.run("failure(lambda: spark.catalog.getTable('a.silt.main.orders'))")[3]
     client.run("spark.sql('create schema if not exists other')")
     client.run("spark.catalog.setCurrentDatabase('other')")
     assert client.run("[d.name for d in spark.catalog.listDatabases()]") == ["main", "other"]
@@ -281,3 +283,16 @@ def test_functions_in_python_run_if_the_profile_allows_them(trusting: Program) -
     assert trusting.run("rows(spark.table('main.numbers').select(plus('id')))") == [[2]]
     trusting.run("spark.udf.register('plus', lambda number: number + 1, 'long')")
     assert trusting.run("rows(spark.sql('select plus(id) from main.numbers'))") == [[2]]
+
+
+def test_what_a_session_writes_is_published_together_when_it_is_stopped(client: Program, folder: Path) -> None:
+    before = versions(folder, "orders")
+    client.run("apart = connected()")
+    client.run("apart.conf.set('silt.publish', 'after_run')")
+    client.run("apart.createDataFrame([(7, 1.5)], 'id long, amount double').write.insertInto('main.orders')")
+    client.run("apart.table('main.orders').write.saveAsTable('main.copies')")
+    assert client.run("[apart.table('main.copies').count(), spark.table('main.orders').count()]") == [3, 2]
+    assert versions(folder, "orders") == before
+    client.run("apart.stop()")
+    assert client.run("[spark.table('main.copies').count(), spark.table('main.orders').count()]") == [3, 3]
+    client.run("spark.sql('drop table main.copies')")

@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.endpoint.core.answers import Column, problem_of
+from dbt.adapters.silt.endpoint.core.house import Limits
 from dbt.adapters.silt.endpoint.core.operations import Operation, State
-from dbt.adapters.silt.endpoint.core.session import Limits, Session
+from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.engine.kernel import errors
 from tests.unit.endpoint.conftest import ANN
@@ -96,7 +97,7 @@ def test_the_node_in_the_query_comment_of_dbt_is_part_of_the_unit_and_of_the_com
     [log] = [session.catalog.table(name) for name in session.catalog.all_tables()]
     facts = [commit.info.extra for commit in log.newest_commits()]
     assert facts[0]["dbt"]["nodeId"] == "model.shop.b" and facts[0]["dbt"]["runId"] == "R"
-    assert facts[0]["client"] == {"user": "ann", "program": "test"}
+    assert facts[0]["dbt"]["client"] == "ann (test)"
 
 
 def test_a_statement_that_failed_is_the_same_unit_when_it_is_sent_again(sessions: Sessions) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyhive import hive
 
-from dbt.adapters.silt.endpoint.core.session import Limits
+from dbt.adapters.silt.endpoint.core.house import Limits
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.endpoint.thrift.server import ThriftServer

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, inspect, text
 from TCLIService import ttypes
 from thrift.transport.TTransport import TTransportException
 
-from dbt.adapters.silt.endpoint.core.session import Limits
+from dbt.adapters.silt.endpoint.core.house import Limits
 from dbt.adapters.silt.endpoint.thrift.server import ThriftServer
 from tests.unit.endpoint.thrift.conftest import TOKEN, connect, rows
 
@@ -108,6 +108,26 @@ def test_an_error_has_its_code_and_state(connection: hive.Connection) -> None:
     status = raised.value.args[0].status
     assert status.errorMessage.startswith("[TABLE_OR_VIEW_NOT_FOUND] [SILT_RELATION_NOT_FOUND]")
     assert (status.sqlState, status.infoMessages) == ("42P01", ["TABLE_OR_VIEW_NOT_FOUND"])
+
+
+def test_the_progress_of_a_running_statement_is_told_if_it_is_asked_for(connection: hive.Connection) -> None:
+    cursor = connection.cursor()
+    cursor.execute("select count(*) from range(1e7) a join range(1e6) b on a.id * b.id % 7 = 3", async_=True)
+    asked = ttypes.TGetOperationStatusReq(cursor._operationHandle, getProgressUpdate=True)
+    told = connection.client.GetOperationStatus(asked).progressUpdateResponse
+    while not int(told.rows[0][0]):
+        told = connection.client.GetOperationStatus(asked).progressUpdateResponse
+    assert 0 <= told.progressedPercentage < 1 and told.headerNames[0] == "TASKS"
+    assert cursor.poll(get_progress_update=False).progressUpdateResponse is None
+    cursor.cancel()
+    assert connection.client.GetOperationStatus(asked).progressUpdateResponse is None
+
+
+def test_a_statement_that_runs_for_too_long_is_stopped(server_of: Callable[..., ThriftServer]) -> None:
+    with connect(server_of(Limits(most_seconds=1))) as connection:
+        with pytest.raises(exc.OperationalError, match=r"SILT_STATEMENT_CANCELLED.*more than 1 seconds"):
+            rows(connection, "select count(*) from range(1e7) a join range(1e6) b on a.id * b.id % 7 = 3")
+        assert rows(connection, "select 1") == [(1,)]
 
 
 def test_a_result_larger_than_the_limit_is_refused(server_of: Callable[..., ThriftServer]) -> None:

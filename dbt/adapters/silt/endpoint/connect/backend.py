@@ -7,7 +7,7 @@ and without being parsed, with every field that this version of the protocol doe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -139,6 +139,12 @@ class Backend:
 
     def _of_client(self, method: Method) -> bytes:
         return encoded(method.response(session_id=self.client_session))
+
+
+def forget_oldest(known: MutableMapping[Any, Any], most: int) -> None:
+    """Forgets the entries that were added first, if there are more than allowed."""
+    while len(known) > most:
+        del known[next(iter(known))]
 
 
 def encoded(message: Any) -> bytes:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -20,8 +19,9 @@ from google.protobuf import any_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from pyspark.sql.connect.proto import base_pb2 as pb
 
-from dbt.adapters.silt.endpoint.connect.backend import DETAILS, Failed, encoded
+from dbt.adapters.silt.endpoint.connect.backend import DETAILS, Failed, encoded, forget_oldest
 from dbt.adapters.silt.endpoint.core.answers import Problem, problem_of
+from dbt.adapters.silt.endpoint.core.operations import stop
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel import errors
 
@@ -42,7 +42,6 @@ Work: TypeAlias = Callable[[], list[pb.ExecutePlanResponse]]
 """Runs a statement, and returns its answers without ids; raises Failed."""
 
 _MOST_REMEMBERED: Final = 10_000
-_INTERRUPT_SECONDS: Final = 0.1
 _WAIT_SECONDS: Final = 60.0
 """The longest time without an answer: a reattachable client asks again then, so that its connection is not idle."""
 
@@ -63,8 +62,8 @@ class Operation:
     _answers: list[pb.ExecutePlanResponse] = field(default_factory=list)
     _failure: Failed | None = None
     _released: bool = False
+    _why: errors.StatementCancelledError | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
-    _cancelled: threading.Event = field(default_factory=threading.Event)
 
     @property
     def has_ended(self) -> bool:
@@ -72,8 +71,8 @@ class Operation:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether its client has asked to stop it."""
-        return self._cancelled.is_set()
+        """Whether its client or a limit has stopped it."""
+        return self._why is not None
 
     @property
     def state(self) -> str:
@@ -84,19 +83,20 @@ class Operation:
             return "SUCCEEDED"
         return "CANCELLED" if self.is_cancelled else "FAILED"
 
-    def cancel(self, interrupt: Callable[[], None]) -> None:
+    def cancel(self, interrupt: Callable[[], None], why: errors.StatementCancelledError | None = None) -> None:
         """Stops it, unless it ends before: a commit that has begun is completed.
 
         Args:
-            interrupt: stops the running jobs. It is called repeatedly, because a statement runs several.
+            interrupt: stops the running jobs.
+            why: the error for its client, by default that it was cancelled.
         """
-        self._cancelled.set()
+        self._why = why or errors.StatementCancelledError("the statement was cancelled, and has committed nothing")
+        threading.Thread(target=stop, args=(self._ended, interrupt), name="silt-connect-interrupt", daemon=True).start()
 
-        def stop() -> None:
-            while not self._ended.wait(_INTERRUPT_SECONDS):
-                interrupt()
-
-        threading.Thread(target=stop, name="silt-connect-interrupt", daemon=True).start()
+    def failure(self, error: Exception, catalog: Callable[[], Catalog]) -> Failed:
+        """Returns the failure that tells its client of an error, or why it was stopped."""
+        is_stopped = self._why is not None and not isinstance(error, errors.CommitStateUnknownError)
+        return of_error(self._why if self._why is not None and is_stopped else error, catalog)
 
     def run(self, work: Work) -> None:
         """Runs the statement, and keeps its answers or its failure."""
@@ -142,7 +142,7 @@ class Operation:
 class Operations:
     """The operations of a session. Thread-safe."""
 
-    _known: OrderedDict[str, Operation] = field(default_factory=OrderedDict)
+    _known: dict[str, Operation] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, operation_id: str) -> Operation | None:
@@ -154,8 +154,7 @@ class Operations:
         """Starts an operation, or returns the operation with the same id that has been started before."""
         with self._lock:
             known = self._known.setdefault(operation.ids.operation_id, operation)
-            while len(self._known) > _MOST_REMEMBERED:
-                self._known.popitem(last=False)
+            forget_oldest(self._known, _MOST_REMEMBERED)
         if known is operation:
             threading.Thread(target=operation.run, args=(work,), name="silt-connect-statement", daemon=True).start()
         return known
@@ -176,17 +175,14 @@ def not_found(what: str, name: str) -> Failed:
     return _failed(Problem(text, "", f"INVALID_HANDLE.{what}", "HY000"), Exception())
 
 
-def of_error(error: Exception, catalog: Callable[[], Catalog], *, is_cancelled: bool = False) -> Failed:
+def of_error(error: Exception, catalog: Callable[[], Catalog]) -> Failed:
     """Returns the failure that tells a client of an error of the engine or of Spark.
 
     Args:
         catalog: returns the catalog, which names the table if Spark has found a damaged file.
-        is_cancelled: whether the client has asked to stop the statement.
     """
     if isinstance(error, Failed):
         return error
-    if is_cancelled and not isinstance(error, errors.CommitStateUnknownError):
-        error = errors.StatementCancelledError("the statement was cancelled, and has committed nothing")
     return _failed(problem_of(error, catalog), error)
 
 

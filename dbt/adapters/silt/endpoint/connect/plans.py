@@ -19,6 +19,7 @@ from pyspark.sql.connect.proto import expressions_pb2 as pe
 from pyspark.sql.connect.proto import relations_pb2 as pr
 
 from dbt.adapters.silt.endpoint.connect import catalog_calls, expressions
+from dbt.adapters.silt.endpoint.connect.backend import forget_oldest
 from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
@@ -75,8 +76,7 @@ class Plans:
             each.common.ClearField("plan_id")  # a number of this process, not of the client
             if each.WhichOneof("rel_type") == "sql":
                 self._pinned[each.sql.query] = None
-        while len(self._pinned) > _MOST_PINNED:
-            self._pinned.pop(next(iter(self._pinned)))
+        forget_oldest(self._pinned, _MOST_PINNED)
         return relation
 
     def frame(self, relation: pr.Relation) -> DataFrame:

@@ -26,6 +26,7 @@ from dbt.adapters.silt.endpoint.connect import catalog_calls, plans, rules, stat
 from dbt.adapters.silt.endpoint.connect.backend import METHODS, Failed, Method, encoded
 from dbt.adapters.silt.endpoint.connect.operations import Operation, Work, not_found, of_error
 from dbt.adapters.silt.endpoint.connect.sessions import TOKEN, ConnectSession, Door, Key, refused
+from dbt.adapters.silt.endpoint.core.operations import limited, too_long
 from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
@@ -144,7 +145,7 @@ class Service:
             operation = known.operations.find(request.operation_id)
             if operation is None:
                 with known.session.in_use():
-                    yield from known.backend.answers(method, raw, context)
+                    yield from known.limited.answers(request.operation_id, known.backend.answers(method, raw, context))
             else:
                 yield from operation.answers(request.last_response_id)
 
@@ -181,11 +182,27 @@ class Service:
         if operation is None:
             with known.session.in_use():
                 is_other = _resolved(known, request.plan) or is_opened
-                yield from known.backend.answers(method, encoded(request) if is_other else raw, context)
+                yield from self._passed_on(known, method, request, encoded(request) if is_other else raw, context)
             return
         yield from operation.answers()
         if not operation.can_reattach:
             operation.release()
+
+    def _passed_on(
+        self,
+        known: ConnectSession,
+        method: Method,
+        request: pb.ExecutePlanRequest,
+        raw: bytes,
+        context: grpc.ServicerContext,
+    ) -> Iterator[bytes]:
+        """Lets the server run an operation, within the limits."""
+        operation_id = request.operation_id or str(uuid.uuid4())
+        named = raw if request.operation_id else raw + encoded(pb.ExecutePlanRequest(operation_id=operation_id))
+        known.limited.started(operation_id)
+        yield from known.limited.answers(operation_id, known.backend.answers(method, named, context))
+        if not _can_reattach(request):
+            known.limited.ended(operation_id)
 
     def _started(self, known: ConnectSession, request: pb.ExecutePlanRequest) -> Operation | None:
         """Starts the operation of a request that the engine runs; returns None if the server runs it."""
@@ -197,8 +214,7 @@ class Service:
             server_side_session_id=known.backend.server_side_session,
             operation_id=request.operation_id or str(uuid.uuid4()),
         )
-        can_reattach = any(each.reattach_options.reattachable for each in request.request_options)
-        operation = Operation(ids, can_reattach, tuple(request.tags))
+        operation = Operation(ids, _can_reattach(request), tuple(request.tags))
         return known.operations.started(operation, functools.partial(_run, known, request.plan, operation, work))
 
     def _analyze(self, method: Method, raw: bytes, context: grpc.ServicerContext) -> bytes:
@@ -270,6 +286,8 @@ class Service:
         known = self._session(request, context, opens=False)
         operation = known.operations.find(request.operation_id)
         if operation is None:
+            if request.HasField("release_all"):
+                known.limited.ended(request.operation_id)
             return known.backend.pass_on(method, raw, context)
         if request.HasField("release_all"):
             operation.release()
@@ -308,6 +326,11 @@ class Service:
         return encoded(answer)
 
 
+def _can_reattach(request: pb.ExecutePlanRequest) -> bool:
+    """Returns whether a client asks again for the answers of an operation if its connection is lost."""
+    return any(each.reattach_options.reattachable for each in request.request_options)
+
+
 def _work(known: ConnectSession, plan: pb.Plan) -> Work | None:
     """Returns the function that runs a plan in the engine, or None if the server runs it."""
     if plan.WhichOneof("op_type") == "command":
@@ -326,10 +349,14 @@ def _run(known: ConnectSession, plan: pb.Plan, operation: Operation, work: Work)
     """
     try:
         rules.check(plan, known.session.warehouse.settings)
-        with known.session.busy():
+        most = known.session.limits.most_seconds
+        with (
+            known.session.busy(),
+            limited(most, lambda: operation.cancel(known.session.interrupt, too_long(most))),
+        ):
             return work()
     except Exception as error:
-        raise of_error(error, lambda: known.session.catalog, is_cancelled=operation.is_cancelled) from error
+        raise operation.failure(error, lambda: known.session.catalog) from error
 
 
 def _resolved(known: ConnectSession, part: Any) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import grpc
 
-from dbt.adapters.silt.endpoint.connect.backend import Backend, Failed
+from dbt.adapters.silt.endpoint.connect.backend import Backend, Failed, forget_oldest
+from dbt.adapters.silt.endpoint.connect.limits import LimitedOperations
 from dbt.adapters.silt.endpoint.connect.operations import Operations, not_found
 from dbt.adapters.silt.endpoint.connect.plans import Plans
-from dbt.adapters.silt.endpoint.core.session import Client, Session
+from dbt.adapters.silt.endpoint.core.house import Client
+from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
@@ -46,6 +47,7 @@ class ConnectSession:
     session: Session
     backend: Backend
     plans: Plans
+    limited: LimitedOperations
     operations: Operations = field(default_factory=Operations)
 
 
@@ -61,9 +63,9 @@ class Door:
     sessions: Sessions
     token: Token
     is_local: bool
-    _known: OrderedDict[Key, ConnectSession] = field(default_factory=OrderedDict)
-    _trusted: OrderedDict[Key, None] = field(default_factory=OrderedDict)
-    _waiting: OrderedDict[Key, dict[str, str]] = field(default_factory=OrderedDict)
+    _known: dict[Key, ConnectSession] = field(default_factory=dict)
+    _trusted: dict[Key, None] = field(default_factory=dict)
+    _waiting: dict[Key, dict[str, str]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opening: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,14 +92,12 @@ class Door:
             token = waiting.pop(TOKEN, None)
             if token is None and self.is_local and len(waiting) <= _MOST_SETTINGS and _are_short(settings):
                 self._waiting[key] = waiting
-                while len(self._waiting) > _MOST_WAITING:
-                    self._waiting.popitem(last=False)
+                forget_oldest(self._waiting, _MOST_WAITING)
                 return None
             if token is None or not self.is_local or not self.token.matches(token):
                 raise refused()
             self._trusted[key] = None
-            while len(self._trusted) > _MOST_KNOWN:
-                self._trusted.popitem(last=False)
+            forget_oldest(self._trusted, _MOST_KNOWN)
             return waiting
 
     def find(self, key: Key) -> ConnectSession | None:
@@ -139,7 +139,8 @@ class Door:
         """Returns a session of the engine as a session of this door."""
         spark = session.warehouse.spark
         spark.version  # noqa: B018 -- the first call, with which the server names its session
-        known = ConnectSession(session, Backend(spark, key.session), Plans(session))
+        limited = LimitedOperations(session.limits, spark.interruptOperation)
+        known = ConnectSession(session, Backend(spark, key.session), Plans(session), limited)
         with self._lock:
             self._known[key] = known
         return known

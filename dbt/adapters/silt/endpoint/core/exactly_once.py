@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.records.commit_facts import CommitFacts
-from dbt.adapters.silt.records.units import RunContext, Unit, client_scope
+from dbt.adapters.silt.records.units import ENDPOINT, RunContext, Unit, client_scope
 from dbt.adapters.silt.runs.logical_run.run_id import LONGEST_RUN_ID
 
 RUN_ID: Final = "silt.run_id"
@@ -56,6 +55,21 @@ def _of_dbt(comment: str | None) -> tuple[str | None, str | None]:
     return (comment or "").strip(), node if isinstance(node, str) else None
 
 
+def checked_run_id(given: str) -> str:
+    """Returns the run id of a setting's value.
+
+    Raises:
+        InvalidSettingError: if it cannot be recorded.
+    """
+    run_id = given.strip("'\"")
+    if not run_id.strip() or len(run_id) > LONGEST_RUN_ID:
+        raise InvalidSettingError(
+            f"`{RUN_ID}` must have 1 to {LONGEST_RUN_ID} characters, not {len(run_id)}",
+            remedy="Set it to the id that your scheduler gives to the run and to its retries",
+        )
+    return run_id
+
+
 @dataclass
 class RunUnits:
     """The units of the statements of a session: each is named by its run, node and text, and by how often this session
@@ -66,17 +80,8 @@ class RunUnits:
     _done: Counter[str] = field(default_factory=Counter)
 
     def unit(self, run_id: str, statement: WritingStatement) -> Unit:
-        """Returns the unit of the next statement.
-
-        Raises:
-            InvalidSettingError: if the run id cannot be recorded.
-        """
-        if not run_id.strip() or len(run_id) > LONGEST_RUN_ID:
-            raise InvalidSettingError(
-                f"`{RUN_ID}` must have 1 to {LONGEST_RUN_ID} characters, not {len(run_id)}",
-                remedy="Set it to the id that your scheduler gives to the run and to its retries",
-            )
-        project = (statement.node or "").split(".")[1:2] or ["endpoint"]
+        """Returns the unit of the next statement."""
+        project = (statement.node or "").split(".")[1:2] or [ENDPOINT]
         scope = client_scope(RunContext(project[0], self.target, run_id), statement.node)
         return scope.unit(statement.text, self._done[scope.key(statement.text)] + 1)
 
@@ -84,14 +89,21 @@ class RunUnits:
         """Notes that a statement succeeded; a failed statement that is sent again has the same unit."""
         self._done[unit.app_id.rpartition("/")[0]] += 1
 
-    def commit_info(self, unit: Unit | None, statement: WritingStatement, client: Mapping[str, str]) -> dict[str, Any]:
-        """Returns the fields of the commit's `commitInfo`."""
+    def commit_info(
+        self, run_id: str | None, unit: Unit | None, written: WritingStatement, client: str
+    ) -> dict[str, Any]:
+        """Returns the fields of the commit's `commitInfo`.
+
+        Args:
+            run_id: the logical run of the session, if it has one.
+            client: the client, for people.
+        """
         facts = CommitFacts(
             target=self.target,
-            run_id=None if unit is None else unit.run_id,
+            run_id=run_id,
             app_id=None if unit is None else unit.app_id,
-            node_id=statement.node,
-            query_comment=statement.comment,
+            node_id=written.node,
+            query_comment=written.comment,
+            client=client,
         )
-        is_known = unit is not None or statement.comment is not None
-        return {**(facts.commit_info() if is_known else {}), "client": dict(client)}
+        return facts.commit_info()

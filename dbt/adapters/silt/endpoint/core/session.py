@@ -6,17 +6,20 @@ import contextlib
 import secrets
 import threading
 import time
-from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.endpoint.core.answers import NO_ROWS, Answer, Column, answer_of
-from dbt.adapters.silt.endpoint.core.exactly_once import RUN_ID, RunUnits, WritingStatement
+from dbt.adapters.silt.endpoint.core.exactly_once import RUN_ID, RunUnits, WritingStatement, checked_run_id
+from dbt.adapters.silt.endpoint.core.house import Client, House, Limits, too_large
+from dbt.adapters.silt.endpoint.core.publication import PUBLISH, SessionPublication
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
 from dbt.adapters.silt.engine.answers.sessions import change_no_answer, changes_session
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel import errors
@@ -25,66 +28,16 @@ from dbt.adapters.silt.engine.statements.execute.dataframe_write import WriteOpt
 from dbt.adapters.silt.engine.statements.steps.context import Result
 from dbt.adapters.silt.engine.statements.transactions.session_transaction import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Warehouse
-from dbt.adapters.silt.session.environment import Environment
+from dbt.adapters.silt.records.known_runs import OF_SESSION
 from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.session.stages import stages_of
 from dbt.adapters.silt.session.statement_process import MetastoreEntries
+from dbt.adapters.silt.status_lines.line import Stages
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-_CLIENT = "the statement of a client"
 _DEFAULT = "default"
-
-
-@dataclass(frozen=True)
-class Client:
-    """A client, as its connection describes it.
-
-    Attributes:
-        user: the name that it gives; not an identity: all clients share a token.
-        program: the door, and the client's own name if it states one.
-    """
-
-    user: str
-    program: str
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits of all sessions.
-
-    Attributes:
-        is_read_only: whether statements may only read, and create temporary views.
-        most_rows: the maximum number of rows of a result; None for all.
-        idle_seconds: after how long without a statement a session ends.
-        most_sessions: how many sessions may be open.
-    """
-
-    is_read_only: bool = False
-    most_rows: int | None = None
-    idle_seconds: float = 3600
-    most_sessions: int = 100
-
-
-@dataclass(frozen=True)
-class House:
-    """The warehouse that sessions work on.
-
-    Attributes:
-        environment: the warehouse of the profile, with its Spark.
-        current: the database and schema of new sessions.
-        target: the name of the profile's target, for the facts of commits.
-        declared: the files that the project declares, which its views may read.
-    """
-
-    environment: Environment
-    current: tuple[str, str]
-    target: str = "endpoint"
-    declared: Container[str] = ()
-
-    def open(self) -> Warehouse:
-        """Opens a session of Spark, which is started if it does not run."""
-        return self.environment.warehouse(self.declared).for_client(_CLIENT)
 
 
 class Session:
@@ -108,15 +61,26 @@ class Session:
         self._warehouse: Warehouse | None = None
         self._answers: AnswersWithoutSpark | None = house.environment.answers()
         self._units = RunUnits(house.target)
+        whose = f"{OF_SESSION}{client}"
+        self._publication = SessionPublication(house.environment.catalog, house.current[0], house.target, whose)
+        self._stages: Callable[[], Stages] | None = None
         self._has_ended = False
 
     @property
     def warehouse(self) -> Warehouse:
-        """The engine in this session, which is opened when it is first needed.
+        """The engine in this session, which is opened when it is first needed; on the branch of its run, if it has one.
 
         Raises:
-            SiltError: if Spark cannot be started, or the session has ended.
+            SiltError: if Spark cannot be started, the branch cannot be opened, or the session has ended.
         """
+        house = self._opened()
+        if self._publication.is_pending:
+            with self._lock:
+                if self._publication.is_pending:
+                    self._publication.begin(house)
+        return house
+
+    def _opened(self) -> Warehouse:
         if self._warehouse is None:
             with self._lock:
                 if self._has_ended:
@@ -146,6 +110,10 @@ class Session:
         self._users += 1
         try:
             yield
+            self._publication.note(failed=False)
+        except Exception:
+            self._publication.note(failed=True)
+            raise
         finally:
             self._users -= 1
             self.last_used = self._clock()
@@ -165,7 +133,7 @@ class Session:
         if not self.limits.is_read_only:
             return
         is_temporary = isinstance(statement, ast.CreateView) and statement.scope is not ast.ViewScope.PERSISTENT
-        joins = isinstance(statement, ast.SetSetting) and statement.key == BRANCH_SETTING
+        joins = isinstance(statement, ast.SetSetting) and statement.key in (BRANCH_SETTING, PUBLISH)
         if joins or isinstance(statement, ast.Begin) or (statement.changes_something and not is_temporary):
             raise _read_only(f"`{' '.join(statement.text.split()[:2])}`")
 
@@ -176,7 +144,7 @@ class Session:
             SiltError: if it failed; `problem_of` describes it for a client.
         """
         with self.busy():
-            return self._quick(text) or self._run(self.warehouse, text)
+            return self._quick(text) or self._run(text)
 
     def _quick(self, text: str) -> Answer | None:
         """Returns the answer to a query that needs no Spark, unless statements have changed the session."""
@@ -189,11 +157,11 @@ class Session:
         rows = None if query is None else known.rows(query, None if most is None else most + 1)
         return None if rows is None else self._limited(answer_of(rows))
 
-    def _run(self, house: Warehouse, text: str) -> Answer:
+    def _run(self, text: str) -> Answer:
         result = self.execute(text)
         if result.dataframe is None and result.outcome is None:
             return NO_ROWS
-        return replace(self._fetched(result.rows(house.spark)), outcome=result.outcome)
+        return replace(self._fetched(result.rows(self._opened().spark)), outcome=result.outcome)
 
     def execute(self, text: str, statement: ast.Statement | None = None) -> Result:
         """Runs a statement as `run` does, and returns a query's rows, not yet computed, or the outcome of a change.
@@ -203,26 +171,54 @@ class Session:
         Args:
             statement: the parsed text, if the caller has parsed it.
         """
-        house = self.warehouse
+        house = self._opened()
         statement = statement or house.parsed(text)
         self.check(statement)
         if self._means_default(statement):
             return Result()
         if statement.changes_session or changes_session(statement):
             self._note_change(statement)
+        if isinstance(statement, (ast.SetSetting, ast.ResetSetting)):
+            self._settle(house, self._publication.on_setting(statement, house))
+        elif not isinstance(statement, ast.Use):
+            house = self.warehouse
+        written = WritingStatement.of(text)
+        with self._noting(statement.changes_something, written.text):
+            return self._execute(house, statement, written)
+
+    def _execute(self, house: Warehouse, statement: ast.Statement, written: WritingStatement) -> Result:
         entries = MetastoreEntries(house, self._house.environment.registration())
         names = entries.names(statement)
-        written = WritingStatement.of(text)
-        unit = None
-        if house.written(statement) is not None and (run_id := house.spark.conf.get(RUN_ID, None)):
-            unit = self._units.unit(run_id.strip("'\""), written)
-        client = {"user": self.client.user, "program": self.client.program}
-        info = self._units.commit_info(unit, written, client)
+        unit, run_id = None, None
+        if house.written(statement) is not None and (run_id := self._run_id(house)):
+            unit = self._units.unit(run_id, written)
+        info = self._units.commit_info(run_id, unit, written, str(self.client))
         result = house.execute(statement, None if unit is None else unit.txn, commit_info=info)
         if unit is not None:
             self._units.note_done(unit)
         tuple(entries.settle(names))
         return result
+
+    def _run_id(self, house: Warehouse) -> str | None:
+        """Returns the logical run of the session, if its settings name one."""
+        given = house.spark.conf.get(RUN_ID, None)
+        return checked_run_id(given) if given else None
+
+    def _settle(self, house: Warehouse, names: Collection[RelationName]) -> None:
+        """Registers the tables that the session has published."""
+        if names:
+            tuple(MetastoreEntries(house, self._house.environment.registration()).settle(tuple(names)))
+
+    @contextlib.contextmanager
+    def _noting(self, is_change: bool, what: str) -> Iterator[None]:
+        """Notes whether a change succeeds, which decides whether the session's run is published."""
+        try:
+            yield
+        except Exception:
+            if is_change:
+                self._publication.note_change(what, failed=True)
+            raise
+        self._publication.note_change(what, failed=False)
 
     def write(self, rows: DataFrame, table: str, mode: str, **options: Unpack[WriteOptions]) -> Outcome:
         """Writes the rows of a DataFrame of this session; arguments and errors are as for `Warehouse.write`.
@@ -231,7 +227,10 @@ class Session:
         """
         if self.limits.is_read_only:
             raise _read_only("a write of rows")
-        return self.warehouse.write(rows, table, mode=mode, **options)
+        with self._noting(is_change=True, what=f"{mode} {table}"):
+            house = self.warehouse
+            info = self._units.commit_info(self._run_id(house), None, WritingStatement(""), str(self.client))
+            return house.write(rows, table, mode=mode, commit_info=info, **options)
 
     def _means_default(self, statement: ast.Statement) -> bool:
         """Returns whether it is the `use default` that tools send at connect, and the warehouse has no such schema."""
@@ -258,9 +257,7 @@ class Session:
     def _limited(self, answer: Answer) -> Answer:
         most = self.limits.most_rows
         if most is not None and answer.rows.num_rows > most:
-            raise errors.ResultTooLargeError(
-                f"the query has more than {most:,} rows, the most that this endpoint returns"
-            )
+            raise too_large(most)
         return answer
 
     def interrupt(self) -> None:
@@ -269,13 +266,32 @@ class Session:
             with contextlib.suppress(*SPARKS):  # a Spark that has ended runs no jobs
                 self._warehouse.spark.interruptAll()
 
-    def close(self) -> None:
-        """Ends the session: rolls back its open transaction, and releases its session of Spark."""
+    def progress(self) -> Stages:
+        """Returns the progress of the Spark jobs of this session."""
+        if self._warehouse is None:
+            return Stages()
+        self._stages = self._stages or stages_of(self._warehouse.spark)
+        return self._stages()
+
+    def close(self, problem: str = "") -> None:
+        """Ends the session: rolls back its open transaction, publishes its run, and releases its session of Spark.
+
+        Args:
+            problem: why it has not done its work, as the end of a sentence, so that its run is held; empty if its
+                client has ended it.
+
+        Raises:
+            SiltError: if its run could not be published; the session is closed.
+        """
         with self._lock:
             house, self._warehouse, self._has_ended = self._warehouse, None, True
-        if house is not None:
-            house.roll_back()
-            self._house.environment.release(house)
+            if house is None:
+                return
+            try:
+                house.roll_back()
+                self._settle(house, self._publication.end(problem)[1])
+            finally:
+                self._house.environment.release(house)
 
 
 def _read_only(what: str) -> errors.ReadOnlyStorageError:

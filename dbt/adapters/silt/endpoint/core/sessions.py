@@ -14,14 +14,18 @@ through `session.warehouse` holds `session.busy()` meanwhile, and checks them by
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dbt.adapters.silt.endpoint.core.session import Client, House, Limits, Session, ended
+from dbt.adapters.silt.endpoint.core.house import Client, House, Limits
+from dbt.adapters.silt.endpoint.core.session import Session, ended
 from dbt.adapters.silt.engine.kernel import errors
+
+_logger = logging.getLogger("dbt.adapters.silt.endpoint")
 
 
 @dataclass
@@ -58,7 +62,7 @@ class Sessions:
             for key, value in (settings or {}).items():
                 session.run(_set(key, value))
         except BaseException:
-            self.close(session.id)
+            self.lose(session.id, "a setting of the session was refused")
             raise
         return session
 
@@ -75,13 +79,27 @@ class Sessions:
         found.last_used = self.clock()
         return found
 
-    def close(self, session_id: str) -> None:
-        """Closes a session, if it is open."""
+    def close(self, session_id: str, problem: str = "") -> None:
+        """Closes a session, if it is open.
+
+        Args:
+            problem: why its client has not ended it, as the end of a sentence; its run is then held.
+
+        Raises:
+            SiltError: if its run could not be published.
+        """
         with self._lock:
             found = self._open.pop(session_id, None)
         if found is not None:
             found.interrupt()
-            found.close()
+            found.close(problem)
+
+    def lose(self, session_id: str, problem: str) -> None:
+        """Closes a session whose client has not ended it; a failure is only logged, because nobody waits for it."""
+        try:
+            self.close(session_id, problem)
+        except errors.SiltError as error:
+            _logger.warning("the run of a session that has ended is left: %s", error)
 
     def expire(self) -> int:
         """Closes the sessions that have been idle for too long; returns their number."""
@@ -91,13 +109,13 @@ class Sessions:
                 each for each in self._open.values() if each.is_idle and now - each.last_used > self.limits.idle_seconds
             ]
         for each in old:
-            self.close(each.id)
+            self.lose(each.id, "the session was idle for too long")
         return len(old)
 
     def close_all(self) -> None:
         """Closes all sessions."""
         for each in tuple(self._open):
-            self.close(each)
+            self.lose(each, "the endpoint was stopped")
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._open

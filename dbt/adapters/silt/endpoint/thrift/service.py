@@ -16,8 +16,9 @@ from TCLIService import TCLIService, ttypes
 from thrift.Thrift import TApplicationException, TMessageType, TType
 
 from dbt.adapters.silt.endpoint.core.answers import Answer, Problem, problem_of
+from dbt.adapters.silt.endpoint.core.house import Client
 from dbt.adapters.silt.endpoint.core.operations import Operation, State
-from dbt.adapters.silt.endpoint.core.session import Client, Session
+from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.endpoint.thrift import metadata
@@ -107,15 +108,25 @@ class Door:
             for key in old:
                 del self.running[key]
 
-    def close_session(self, session_id: str) -> None:
-        """Cancels the statements of a session, and closes it."""
+    def close_session(self, session_id: str, is_lost: bool = False) -> None:
+        """Cancels the statements of a session, and closes it.
+
+        Args:
+            is_lost: whether its client has vanished.
+
+        Raises:
+            SiltError: if its run could not be published.
+        """
         with self.lock:
             keys = [key for key, each in self.running.items() if each.session_id == session_id]
             found = [self.running.pop(key) for key in keys]
         for each in found:
             if each.operation is not None:
                 each.operation.cancel()
-        self.sessions.close(session_id)
+        if is_lost:
+            self.sessions.lose(session_id, "the connection of its client was lost")
+        else:
+            self.sessions.close(session_id)
 
 
 def _answered(
@@ -180,7 +191,7 @@ class Service:
     def end(self) -> None:
         """Closes the sessions of this connection, unless they outlive it."""
         for each in () if self._keeps_sessions else self._own:
-            self.door.close_session(each)
+            self.door.close_session(each, is_lost=True)
 
     def problem(self, error: Exception) -> Problem:
         """Describes an error for the client."""
@@ -268,6 +279,8 @@ class Service:
             assert operation.error is not None
             problem = self.problem(operation.error)
             shown |= {"sqlState": problem.state, "errorCode": 0, "errorMessage": problem.message}
+        elif req.getProgressUpdate:
+            shown["progressUpdateResponse"] = _progress(operation)
         return shown
 
     @_answered(ttypes.TCancelOperationResp)
@@ -372,6 +385,22 @@ class Service:
 
 
 _NO_LOG: Final = ttypes.TColumn(stringVal=ttypes.TStringColumn([], b""))
+
+
+_PROGRESS: Final = ["TASKS", "DONE", "BYTES READ"]
+
+
+def _progress(operation: Operation) -> ttypes.TProgressUpdateResp:
+    """Returns the progress of a statement that has not ended."""
+    stages = operation.session.progress()
+    return ttypes.TProgressUpdateResp(
+        headerNames=_PROGRESS,
+        rows=[[str(stages.tasks), str(stages.tasks_done), str(stages.size)]],
+        progressedPercentage=stages.tasks_done / stages.tasks if stages.tasks else 0.0,
+        status=ttypes.TJobExecutionStatus.IN_PROGRESS,
+        footerSummary="",
+        startTime=int(operation.started * 1000),
+    )
 
 
 def _identifier(guid: bytes) -> ttypes.THandleIdentifier:

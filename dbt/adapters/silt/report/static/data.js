@@ -70,7 +70,7 @@ const Silt = {};
       return { ...skip, node: text(skip.node), table: text(skip.table), batch: text(skip.batch) };
     });
     const recorded = { state: raw.state || null, counts: raw.counts || {}, failed: (raw.failed || []).map(text), problems: raw.problems || [] };
-    return { id: raw.id, last: raw.last, targets: raw.targets || [], commands: (raw.commands || []).map((each) => command(each, text)), skips, commits: [], recorded };
+    return { id: raw.id, last: raw.last, targets: raw.targets || [], clients: raw.clients || [], commands: (raw.commands || []).map((each) => command(each, text)), skips, commits: [], recorded };
   }
 
   function unpublished(raw, text) {

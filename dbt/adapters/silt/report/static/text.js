@@ -84,7 +84,7 @@
 
   /* "dbt build, nightly, 20:27": what was typed last to build something, for which target, and when. */
   function runName(run) {
-    return [run.main ? `dbt ${run.main.which}` : "run", run.targets.join(" and "), brief(startOf(run))].filter(Boolean).join(", ");
+    return [run.main ? `dbt ${run.main.which}` : run.clients.length ? `session of ${run.clients[0]}` : "run", run.targets.join(" and "), brief(startOf(run))].filter(Boolean).join(", ");
   }
 
   Object.assign(Silt, { zone, UNKNOWN, isKnown, count, many, short, size, time, brief, ago, took, briefIds, shortId, nameOf, tableName, startOf, runName });

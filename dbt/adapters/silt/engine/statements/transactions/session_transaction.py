@@ -119,10 +119,15 @@ class SessionTransaction:
             whose = "the statements belong to a run" if self._is_of_run else "a transaction is open"
             raise errors.InvalidStatementError(f"{whose}, so `{BRANCH_SETTING}` cannot be set", remedy="End it first")
         branch = self.main.run_branches(database).join(run_id) if run_id else None
-        self._branch = self._catalog = None
-        self._is_of_run = self._is_joined = branch is not None
+        self.leave()
         if branch is not None:
             self.join(database, branch)
+            self._is_joined = True
+
+    def leave(self) -> None:
+        """Lets later statements work outside of the branch of the run that `join` has joined."""
+        self._branch = self._catalog = None
+        self._is_of_run = self._is_joined = False
 
     def check_joined(self, statement: Statement, is_done: bool = False) -> None:
         """Checks that the run on whose branch this session works has not ended.
