@@ -330,6 +330,11 @@ def macros_page() -> str:
             ("setting", "default", "description"),
             [
                 (
+                    "`silt.audits`",
+                    "",
+                    "[Audits](audits.md) that the session's statements must pass before they are committed, as JSON.",
+                ),
+                (
                     "`silt.branch`",
                     "",
                     "The id of a run that is not published: statements read and write on its "

@@ -19,18 +19,18 @@ ROOMS = {
     "dbt_seams": 994,
     "duckdb_file": 551,
     "endpoint": 4583,
-    "engine": 1003,
+    "engine": 1035,
     "engine/answers": 1250,
     "engine/arrow": 456,
-    "engine/audits": 230,
+    "engine/audits": 542,
     "engine/builds": 1050,
     "engine/catalog": 7200,
     "engine/changed_keys": 1254,
-    "engine/commands": 13350,
+    "engine/commands": 13539,
     "engine/datasource": 2250,
-    "engine/kernel": 23040,
+    "engine/kernel": 23048,
     "engine/sql": 7750,
-    "engine/statements": 7120,
+    "engine/statements": 7764,
     "kept_spark": 1150,
     "materializations": 6328,
     "methods": 2208,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 102889
+TOTAL = 103891
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

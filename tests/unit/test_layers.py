@@ -84,7 +84,9 @@ STATEMENTS_WITH_SPARK = {
         "resolve.namespace",
         "resolve.snapshot_views",
         "resolve.changes_functions",
+        "steps.audits",
         "steps.context",
+        "steps.quarantine",
     )
 }
 # The modules that use a context, which no session over Spark Connect has.

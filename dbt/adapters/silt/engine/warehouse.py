@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from dbt.adapters.silt.engine.audits.audit import Audits
+from dbt.adapters.silt.engine.audits.audit import Audits, OnFailure
 from dbt.adapters.silt.engine.builds import session_reuse
 from dbt.adapters.silt.engine.builds.build_facts import facts_of_query
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
@@ -76,6 +76,8 @@ from dbt.adapters.silt.engine.statements.resolve.resolve import Resolver
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 from dbt.adapters.silt.engine.statements.steps import on_table
+from dbt.adapters.silt.engine.statements.steps.audits import SETTING as AUDITS
+from dbt.adapters.silt.engine.statements.steps.audits import audits_of
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.transactions import work_ids
 from dbt.adapters.silt.engine.statements.transactions.session_transaction import SessionTransaction
@@ -584,7 +586,7 @@ class Warehouse:
         if self._session.owner is not None:
             check = client_statements.check if self._session.is_client else Allowed.check_statement
             check(self._allowed, parsed, self._statement_namespace(), self._session.owner)
-        settings = self._write_settings(parsed, txn, user_metadata)
+        settings = self._write_settings(parsed, txn, user_metadata, audits)
         commit = replace(
             settings.commit,
             isolation_level=isolation_level or self.settings.isolation_level,
@@ -595,9 +597,7 @@ class Warehouse:
         if build is None and isinstance(parsed, CreateTable):
             now = self.settings.clock.now_ms()
             build = session_reuse.session_build(self._statement_namespace(), parsed, self._session.changes, now)
-        result = self._run(
-            parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build, audits=audits)
-        )
+        result = self._run(parsed, replace(settings, commit=commit, replace_tables=replace_tables, build=build))
         rows = result.dataframe
         return result if rows is None else replace(result, dataframe=self._mapping(rows, parsed))
 
@@ -709,7 +709,11 @@ class Warehouse:
         return value
 
     def _write_settings(
-        self, statement: Statement, txn: tuple[str, int] | None, user_metadata: str | None
+        self,
+        statement: Statement,
+        txn: tuple[str, int] | None,
+        user_metadata: str | None,
+        audits: Audits | None = None,
     ) -> WriteSettings:
         commit = CommitSettings(
             isolation_level=self.settings.isolation_level,
@@ -722,11 +726,16 @@ class Warehouse:
             is_forgotten_on_replace=self.settings.is_forgotten_on_replace,
             log_skips=self.settings.log_skips,
             progress=self.settings.progress,
+            audits=audits_of(statement, audits, self._setting(statement, AUDITS)),
         )
 
     def _user_metadata(self, statement: Statement) -> str | None:
-        """Returns the session's note, or None for a query, which commits nothing and saves the look-up."""
-        return None if isinstance(statement, Query) else self.spark.conf.get(_USER_METADATA, None)
+        """Returns the session's note, or None for a query, which commits nothing."""
+        return self._setting(statement, _USER_METADATA)
+
+    def _setting(self, statement: Statement, name: str) -> str | None:
+        """Returns a setting of the session, or None for a query, which saves the look-up."""
+        return None if isinstance(statement, Query) else self.spark.conf.get(name, None)
 
     def _context(self, settings: WriteSettings) -> Context:
         session, namespace = self._session, self._statement_namespace()
@@ -750,7 +759,10 @@ class Warehouse:
         if statement.changes_session:
             self._session.changes.append(statement)
         if not self._session.transaction.is_open:
-            return self._reused(statement, settings) or retry.run(statement, settings, self._context)
+            done = self._reused(statement, settings)
+            if done is None and settings.audits is not None and settings.audits.on_failure is OnFailure.QUARANTINE:
+                return retry.run_all(lambda: self._run_with_quarantine(statement, settings))
+            return done or retry.run(statement, settings, self._context)
         self._session.transaction.check_joined(statement)
         log = self._session.transaction.check(statement, self._statement_namespace())
         if log is not None and self._session.transaction.holds(log):
@@ -760,6 +772,26 @@ class Warehouse:
             self._session.transaction.check_joined(statement, is_done=True)
         # Its version on the branch is not the version that the table will have.
         return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))
+
+    def _run_with_quarantine(self, statement: Statement, settings: WriteSettings) -> Result:
+        """Runs a statement in a transaction of its own, so that its table and the quarantine change together."""
+        assert statement.changed_table is not None
+        here = self._statement_namespace()
+        name = None if is_path(statement.changed_table) else here.name_in_warehouse(statement.changed_table)
+        transaction = self._session.transaction.of_statement(here.database if name is None else name.database)
+        session = self._seen_by(self.spark, transaction, self._session.read_history)
+        session.namespace.temporary = here.temporary
+        within = self._with(replace(session, changes=self._session.changes))
+        try:
+            result = within._run(statement, settings)
+        except BaseException:
+            within.roll_back()
+            raise
+        versions = transaction.commit()
+        outcome = result.outcome
+        if outcome is None or outcome.skipped:
+            return result
+        return replace(result, outcome=replace(outcome, version=versions.get(outcome.table)))
 
     def _reused(self, statement: Statement, settings: WriteSettings) -> Result | None:
         if settings.build is None or (settings.txn or self._session.transaction.txn) is not None:

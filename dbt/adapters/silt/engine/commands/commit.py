@@ -8,17 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from dbt.adapters.silt.engine.commands.target import WriteSettings
+from dbt.adapters.silt.engine.commands.target import Judged, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
+from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table import active_files
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.column_mapping import effective
 from dbt.adapters.silt.engine.kernel.table.features import needed_features, upgraded
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction import branch_log
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from dbt.adapters.silt.engine.kernel.transaction.changes import NOT_DONE, Changes, ReadSet, merged_reads
-from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
+from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
 _logger = logging.getLogger(__name__)
@@ -67,22 +71,44 @@ def commit(
         written: the new files; deleted if the commit certainly failed.
 
     Raises:
+        AuditFailedError: if an audit of the statement fails on the version that the changes would make.
         ConcurrentModificationError and the other errors of `kernel.transaction.commit`.
     """
+    changes = with_transaction(log, _with_protocol(base, changes), settings)
+    reads, how = merged_reads(reads, settings.reads), settings.commit
+    if settings.judge is not None:
+        with discarded_on_error(log, written):
+            judged = settings.judge.judge(log, base, changes, written)
+        reads, how = merged_reads(reads, judged.reads), _as_judged(judged, how)
     try:
-        return transaction.commit(
-            log,
-            base,
-            with_transaction(log, _with_protocol(base, changes), settings),
-            merged_reads(reads, settings.reads),
-            settings.commit,
-        )
+        return transaction.commit(log, base, changes, reads, how)
     except CommitStateUnknownError:
         raise
     except SiltError:
         for each in written:
             each.discard(log)
         raise
+
+
+def _as_judged(judged: Judged, settings: CommitSettings) -> CommitSettings:
+    """Returns the settings of an audited commit: if the verdict depends on rows, other writers' new rows do not come
+    between.
+    """
+    level = settings.isolation_level if judged.reads.is_empty else IsolationLevel.SERIALIZABLE
+    return replace(settings, isolation_level=level, commit_info={**settings.commit_info, **judged.commit_info})
+
+
+def future(log: DeltaLog, base: Snapshot | None, changes: Changes) -> Snapshot:
+    """Returns the version that changes would make of a base, before they are committed."""
+    metadata = changes.metadata or (None if base is None else base.metadata)
+    protocol = changes.protocol or (None if base is None else base.protocol)
+    assert metadata is not None and protocol is not None, "the first commit has both"
+    files = TableFiles(active_files.FILES.empty_table()) if base is None else base.active
+    changed: tuple[AddFile | RemoveFile, ...] = (*changes.removes, *changes.adds)
+    gone = {active_files.file_key(each.path, each.deletion_vector) for each in changed}
+    active = files.changed(gone, active_files.files_table(changes.adds))
+    version = 0 if base is None else base.version + 1
+    return Snapshot(log.name, version, log.clock.now_ms(), effective(metadata), protocol, active, {}, {})
 
 
 def note_reads(log: DeltaLog, reads: ReadSet, settings: WriteSettings) -> None:

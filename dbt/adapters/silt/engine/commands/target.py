@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Protocol
 
 from dbt.adapters.silt.engine.audits.audit import AuditResult, Audits
+from dbt.adapters.silt.engine.audits.row_tests import RowTest
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, RelationNotFoundError
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -16,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata, Json, 
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import mapped
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
-from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from dbt.adapters.silt.engine.kernel.transaction.positions import Position
 from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
@@ -33,11 +35,13 @@ class TableLocation:
         log: the log of the table, whose folder must exist.
         base: the current table, pinned; None if the table does not exist.
         is_managed: whether the statement names the table, instead of its path.
+        tests: tests of each row, which the pass that writes rows counts the failures of.
     """
 
     log: DeltaLog
     base: Snapshot | None
     is_managed: bool = True
+    tests: Sequence[RowTest] = ()
 
 
 def never(_: str) -> bool:
@@ -53,11 +57,13 @@ class Target:
         name: shown in messages.
         log: the open table.
         snapshot: the version that the statement is based on.
+        tests: as in `TableLocation`.
     """
 
     name: str
     log: DeltaLog
     snapshot: Snapshot
+    tests: Sequence[RowTest] = ()
 
     def check_writable(self) -> None:
         """Checks that this engine can write the table.
@@ -72,6 +78,44 @@ def with_schema(target: Target, schema: StructType) -> Metadata:
     """Returns the table's metadata with another schema; maps its new columns if the table uses column mapping."""
     before = target.snapshot.metadata
     return mapped(replace(before, schema_string=schema.to_json()), before, target.log.clock.new_id, target.name)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A commit that its audits accept.
+
+    Attributes:
+        reads: the part of the table on which the verdict depends.
+        commit_info: fields of `commitInfo` about the verdict.
+    """
+
+    reads: ReadSet = field(default_factory=ReadSet)
+    commit_info: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Judge(Protocol):
+    """Judges by a statement's audits the version that the statement is about to commit."""
+
+    def judge(self, log: DeltaLog, base: Snapshot | None, changes: Changes, written: Sequence[object]) -> Judged:
+        """Judges the version that the changes would make.
+
+        Args:
+            written: the new files, as the command has written them.
+
+        Raises:
+            AuditFailedError: if an audit refuses the commit.
+            InvalidStatementError: if an audit has no verdict.
+        """
+        ...
+
+    @property
+    def tests(self) -> Sequence[RowTest]:
+        """The tests of each row, which the pass that writes rows can evaluate."""
+        ...
+
+    def concluded(self, log: DeltaLog, outcome: Outcome) -> Outcome:
+        """Returns the outcome with the results of the audits; judges the table if the statement committed nothing."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -90,6 +134,7 @@ class WriteSettings:
         progress: receives the progress of long work.
         build: the build whose facts the commit records, if any.
         audits: the audits that the commit must pass, if any.
+        judge: judges the new version by these audits.
     """
 
     txn: tuple[str, int] | None = None
@@ -102,6 +147,7 @@ class WriteSettings:
     progress: Progress = silent
     build: Build | None = None
     audits: Audits | None = None
+    judge: Judge | None = None
 
     def with_commit_info(self, fields: Mapping[str, Json]) -> WriteSettings:
         """Returns the settings with further fields of the commit's `commitInfo`."""

@@ -86,6 +86,18 @@ class ConflictRetry:
                 else:
                     return _with_attempts(result, attempt)
 
+    def run_all(self, run: Callable[[], Result]) -> Result:
+        """Runs a statement together with the commit of its own transaction, again after a lost conflict."""
+        attempt = 1
+        while True:
+            try:
+                return _with_attempts(run(), attempt)
+            except errors.ConcurrentModificationError as error:
+                if attempt >= self.attempts or isinstance(error, errors.ConcurrentDropError):
+                    raise
+                back_off(self.clock, attempt, _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
+                attempt += 1
+
     def _may_run_again(self, error: errors.SiltError, statement: Statement, context: Context, attempt: int) -> bool:
         if isinstance(statement, Commit):
             return False  # the transaction has ended

@@ -54,7 +54,14 @@ from dbt.adapters.silt.engine.kernel.publication.documents import (
     serialize_change,
 )
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
-from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, Txn, publish
+from dbt.adapters.silt.engine.kernel.publication.publish import (
+    OF_STATEMENTS,
+    OF_TRANSACTIONS,
+    Isolation,
+    PublishSettings,
+    Txn,
+    publish,
+)
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
@@ -194,15 +201,18 @@ class Branch:
             self._register.store.delete(self._schema_path(schema))
             self._dropped_schemas = {each: how for each, how in self._dropped_schemas.items() if each != schema}
 
-    def publish(self, txn: Txn = None) -> dict[str, int]:
+    def publish(self, txn: Txn = None, isolation: Isolation = OF_TRANSACTIONS) -> dict[str, int]:
         """Publishes the changes of the branch, and deletes it; returns the new versions, by the tables' names.
+
+        Args:
+            isolation: the checks of the branch's reads.
 
         Raises:
             SiltError: see `publish`; the branch exists until `discard`.
         """
         if self._looked_up and (self._names or changes_of(self._used_logs())):
             check_lookups(self._register, self._looked_up)
-        versions = self._published(PublishSettings(txn))
+        versions = self._published(PublishSettings(txn, isolation))
         self._delete()
         return versions
 

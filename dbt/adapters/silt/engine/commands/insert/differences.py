@@ -74,7 +74,7 @@ def create_by_differences(
     check_mode(location, mode)
     reason = _obstacle(base, metadata, protocol, query)
     if reason is None:
-        target = Target(name, location.log, base)
+        target = Target(name, location.log, base, location.tests)
         outcome = _merged(spark, target, query.toDF(*schema.names), key, (metadata, settings))
         if outcome is not None:
             return outcome

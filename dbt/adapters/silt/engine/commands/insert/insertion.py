@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSetti
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.writing.files import Written
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import change_feed
@@ -67,14 +68,20 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
         As `files.write`.
     """
     check_writable(target.snapshot.protocol, target.name, placed.metadata)
+    routable = "true"
     if kept is None:
         rows = placed.df
         inserted = "count(1)"
     else:
         # Columns that only the checks use and the table's new columns are null in the kept rows.
         rows = placed.df.withColumn(_INSERTED, F.expr("true")).unionByName(kept, allowMissingColumns=True)
-        inserted = f"count_if({_INSERTED})"
-    return files.write(rows, target.log, placed.metadata, placed.checks, {_INSERTED: inserted})
+        inserted, routable = f"count_if({_INSERTED})", f"coalesce({_INSERTED}, false)"
+    metrics = {_INSERTED: inserted}
+    written = files.write(
+        rows, target.log, placed.metadata, placed.checks, metrics, tests=target.tests, routable=routable
+    )
+    gone = sum(each.rows for each in written.routed)
+    return replace(written, metrics={_INSERTED: int(written.metrics[_INSERTED]) - gone}) if gone else written
 
 
 def replace_rows(
@@ -91,6 +98,12 @@ def replace_rows(
     """
     if replacement.gone is None or replacement.removed is None:
         return finish(target, placed, _checked(target, write(target, placed, parts.kept), parts), replacement, settings)
+    if any(each.routes for each in target.tests):
+        raise UnsupportedStatementError(
+            "the table records its changes, so rows that replace others cannot be quarantined",
+            table=target.name,
+            remedy="Refuse failing rows instead of quarantining them, or append the rows",
+        )
     placed = replace(placed, df=change_data.stable(placed.df))
     written = _checked(target, write(target, placed, parts.kept), parts)
     inserted = int(written.metrics[_INSERTED])
@@ -125,7 +138,9 @@ def finish(
     removed = snapshot.files.slice(0, 0) if replacement.removed is None else replacement.removed
     uncommitted = (written,) if recorded is None else (written, recorded)
     with discarded_on_error(target.log, uncommitted):
-        is_same = settings.build is not None and _replaces_nothing(target, placed, written, removed)
+        is_same = (
+            settings.build is not None and not written.routed and _replaces_nothing(target, placed, written, removed)
+        )
     if is_same:
         return _commit_unchanged(target, placed, uncommitted, replacement, settings)
     inserted = int(written.metrics[_INSERTED])
@@ -208,15 +223,25 @@ def _metrics(written: Written, removed: pa.Table, copied: int, deleted: int | No
     return metrics
 
 
-def append(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:
+def append(
+    target: Target,
+    query: DataFrame,
+    placement: Placement,
+    settings: WriteSettings,
+    instead_of: pa.Table | None = None,
+) -> Outcome:
     """Adds the rows of a query to the table; reads nothing of the table itself.
+
+    Args:
+        instead_of: files that an earlier attempt has added, which are removed.
 
     Raises:
         ColumnNotFoundError, TypeMismatchError: if the query's columns do not fit.
         DataRejectedError: if a row breaks a rule of the table.
         ConcurrentModificationError: if another writer changed the table's schema or properties.
     """
-    return _insert(target, place(query, target, placement), Replacement("Append"), settings)
+    removed = None if instead_of is None or not instead_of.num_rows else instead_of
+    return _insert(target, place(query, target, placement), Replacement("Append", removed), settings)
 
 
 def overwrite(target: Target, query: DataFrame, placement: Placement, settings: WriteSettings) -> Outcome:

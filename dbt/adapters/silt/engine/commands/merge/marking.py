@@ -231,7 +231,7 @@ def _new_rows(
 def _write(sides: Sides, rows: DataFrame, metadata: Metadata, rules: Sequence[Check]) -> Written:
     numbers = [COPY, *(clause.number for clause in sides.clauses.all if not clause.deletes)]
     metrics = {str(number): f"count_if({ACTION} = {number})" for number in numbers}
-    return files.write(rows, sides.target.log, metadata, rules, metrics)
+    return files.write(rows, sides.target.log, metadata, rules, metrics, tests=sides.target.tests)
 
 
 def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int) -> None:

@@ -339,9 +339,8 @@ def _write(
     if found.matched is not None:
         metrics |= join.metrics()
     gone = ", ".join(map(str, clauses.deletions))
-    written = files.write(
-        new_rows, target.log, metadata, rules, metrics, only=f"{ACTION} not in ({gone})" if gone else None
-    )
+    only = f"{ACTION} not in ({gone})" if gone else None
+    written = files.write(new_rows, target.log, metadata, rules, metrics, only, target.tests)
     counts = {number: int(written.metrics[str(number)]) for number in numbers}
     changes = FileChanges(found.opened, found.sides.chosen, written)
     return Merged(changes, counts, int(written.metrics[str(COPY)]), metadata), written.metrics

@@ -27,7 +27,6 @@ from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.commands.writing.store_assignment import Assigned, assign
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, InvalidPropertyError, InvalidStatementError
 from dbt.adapters.silt.engine.kernel.files import stats_json
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import storable_schema, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata, Json, Metadata, Protocol
@@ -130,8 +129,8 @@ def create(
         table_rules.condition(constraint, condition, name)
     written = None
     if query is not None:
-        written, metadata = _write(location.log, metadata, query)
-        if settings.build is not None and base is not None and base.protocol == protocol:
+        written, metadata = _write(location, metadata, query)
+        if settings.build is not None and base is not None and base.protocol == protocol and not written.routed:
             with discarded_on_error(location.log, (written,)):
                 found = content.compared(spark, location.log, base, metadata, written)
             settings = settings.with_commit_info(found.commit_info)
@@ -274,17 +273,19 @@ def _check_features(asked: Mapping[str, str], table: str) -> None:
             raise InvalidPropertyError(f"the table property `{key}` cannot be `{value}`, only `supported`", table=table)
 
 
-def _write(log: DeltaLog, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:
+def _write(location: TableLocation, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:
     """Writes the query's rows, and returns the metadata with the high water marks of their numbers."""
+    name = location.log.name
     schema = StructType.from_json(metadata.schema_string)
     given = None
     if len(query.columns) < len(schema):
         given = [member.name for member in schema if not member.is_computed]
-    unnumbered = numbering.to_number(schema, schema.names if given is None else given, log.name)
-    assigned: Assigned = assign(query, schema, log.name, columns=given)
-    rules = table_checks(schema, TableProperties(metadata.configuration), log.name)
+    unnumbered = numbering.to_number(schema, schema.names if given is None else given, name)
+    assigned: Assigned = assign(query, schema, name, columns=given)
+    rules = table_checks(schema, TableProperties(metadata.configuration), name)
     rows, metadata = numbering.numbered(assigned.df, metadata, unnumbered)
-    return files.write(rows, log, metadata, (*assigned.checks, *rules)), metadata
+    checks = (*assigned.checks, *rules)
+    return files.write(rows, location.log, metadata, checks, tests=location.tests, routable="true"), metadata
 
 
 def _commit(

@@ -10,19 +10,29 @@ observed in the last stage of the job.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.audits.row_tests import RowTest
 from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, frames, partitions, session_settings, stored_columns
 from dbt.adapters.silt.engine.commands.writing import row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check, partition_checks
-from dbt.adapters.silt.engine.kernel.errors import InternalError, NotWrittenError
+from dbt.adapters.silt.engine.kernel.errors import (
+    CheckViolationError,
+    DataRejectedError,
+    InternalError,
+    InvalidStatementError,
+    NotNullViolationError,
+    NotWrittenError,
+    SparkFailedError,
+)
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -48,11 +58,34 @@ _OF_OBJECTS: Final[Mapping[str, str]] = {
     # new, so no reader sees the files that a failed job has moved.
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
 }
+_logger = logging.getLogger(__name__)
+
 _UNFINISHED = "_temporary/"
 _JOB_FOLDER: Final = "_temporary/0/_temporary"
 """The folder, below the folder of a write, in which Hadoop's committer keeps the files of unfinished tasks."""
 _CODEC_PROPERTY = "delta.parquet.compression.codec"
 _ROWS = "rows"
+_ROUTABLE = "routable"
+_LABEL: Final = "silt-failed"
+"""The column, and so the folders below the folder of a write, that separate the rows that tests route."""
+_PASSED: Final = "x"
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Rows that fail tests, in files that no version will contain.
+
+    Args:
+        folder: the folder that holds only these files.
+        adds: the files.
+        rows: the number of their rows.
+        failed: the keys of the tests that each of the rows fails.
+    """
+
+    folder: str
+    adds: tuple[AddFile, ...]
+    rows: int
+    failed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -64,12 +97,18 @@ class Written:
         adds: the files.
         rows: the number of rows in all files.
         metrics: the requested aggregates, observed during the write, by name.
+        tested: how many of the rows fail each row test that could be evaluated during the write, by its key.
+        routed: the rows that fail tests that route them, which are not in `adds`.
+        routable: the number of rows that such a test could route, in `adds` and in `routed`.
     """
 
     folder: str
     adds: tuple[AddFile, ...]
     rows: int
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    tested: Mapping[str, int] = field(default_factory=dict)
+    routed: tuple[Routed, ...] = ()
+    routable: int = 0
 
     @property
     def size(self) -> int:
@@ -93,11 +132,30 @@ class _Watched:
         rules: the checks of written rows.
         metrics: SQL aggregates over all rows, by name.
         only: SQL condition for the rows to write; by default all rows.
+        tests: row tests of the written rows.
+        routable: SQL condition for the rows that tests may route; None routes no row.
     """
 
     rules: Sequence[Check] = ()
     metrics: Mapping[str, str] = field(default_factory=dict)
     only: str | None = None
+    tests: Sequence[RowTest] = ()
+    routable: str | None = None
+
+    @property
+    def routing(self) -> list[RowTest]:
+        """The tests whose failing rows are written to other files."""
+        return [] if self.routable is None else [each for each in self.tests if each.routes]
+
+    @property
+    def label(self) -> str:
+        """SQL of the tests that route a row: their positions, after an `x`."""
+        failing = (f"if(({self.routable}\n) and {each.failing}, '{at}', null)" for at, each in enumerate(self.routing))
+        return f"concat('x', concat_ws('-', {', '.join(failing)}))"
+
+    def failed(self, label: str) -> tuple[str, ...]:
+        """Returns the keys of the tests that route a row with this label."""
+        return tuple(self.routing[int(at)].key for at in label[1:].split("-") if at)
 
     def aggregates(self) -> Iterator[Column]:
         # An SQL expression is one call to Spark; a column built by functions is at least one call per function.
@@ -108,6 +166,20 @@ class _Watched:
             yield F.max(F.when(violation, rule.example)).alias(f"example {position}")
         for name, aggregate in self.metrics.items():
             yield F.expr(f"{aggregate} as {quote(name)}")
+        if self.routing:
+            yield F.expr(f"count_if({self.routable}\n) as {_ROUTABLE}")
+        for test in self._counted:
+            failing = test.failing if self.only is None else f"({self.only}) and {test.failing}"
+            yield F.expr(f"count_if({failing}) as {quote(test.key)}")
+
+    @property
+    def _counted(self) -> list[RowTest]:
+        """The tests that are evaluated for their counts; a test that routes rows is evaluated once, for the label."""
+        return [each for each in self.tests if each not in self.routing]
+
+    def counts(self, observed: Mapping[str, Any]) -> dict[str, int]:
+        """Returns how many rows fail each test: no row that was not routed fails a test that routes."""
+        return {each.key: 0 for each in self.tests} | {each.key: int(observed[each.key]) for each in self._counted}
 
     def raise_violation(self, observed: Mapping[str, Any]) -> None:
         for position, rule in enumerate(self.rules):
@@ -123,6 +195,8 @@ def write(
     checks: Sequence[Check] = (),
     metrics: Mapping[str, str] | None = None,
     only: str | None = None,
+    tests: Sequence[RowTest] = (),
+    routable: str | None = None,
 ) -> Written:
     """Writes rows as data files of a table, clustered by the table's partitions.
 
@@ -134,6 +208,8 @@ def write(
         checks: checks of every row that is written.
         metrics: SQL aggregates over all rows of `df`, by name.
         only: SQL condition for the rows of `df` to write; by default all rows.
+        tests: row tests of the written rows; if a test cannot be evaluated, all are left out.
+        routable: SQL condition for the rows that tests may route to other files; by default no row.
 
     Raises:
         DataRejectedError: if rows break a check or have values that no partition can have; the files are deleted again.
@@ -142,8 +218,17 @@ def write(
         UnsupportedStatementError: if columns have no type, and files cannot leave them out.
         InternalError: if the files do not hold the rows that were written.
     """
-    watched = _Watched((*checks, *partition_checks(metadata, log.name)), metrics or {}, only)
-    return _write(_clustered_by_partition(df, metadata), log, log.clock.new_id(), metadata, watched)
+    schema = StructType.from_json(metadata.schema_string)
+    fitting = [each for each in tests if each.fits(schema)]
+    watched = _Watched((*checks, *partition_checks(metadata, log.name)), metrics or {}, only, fitting, routable)
+    arranged = _clustered_by_partition(df, metadata)
+    try:
+        return _write(arranged, log, log.clock.new_id(), metadata, watched)
+    except (DataRejectedError, InvalidStatementError, SparkFailedError) as error:
+        if not fitting or isinstance(error, (CheckViolationError, NotNullViolationError)):
+            raise
+        _logger.info("%s: the rows are written again without their tests: %s", log.name, error)
+        return _write(arranged, log, log.clock.new_id(), metadata, replace(watched, tests=()))
 
 
 def write_as_arranged(df: DataFrame, log: DeltaLog, metadata: Metadata) -> Written:
@@ -172,12 +257,28 @@ def _write(arranged: DataFrame, log: DeltaLog, folder: str, metadata: Metadata, 
     with discarded_on_error(log, (Written(folder, (), 0),)):
         observed = _run(arranged, log.store, folder, metadata, watched)
         watched.raise_violation(observed)
-        adds, rows = _collect(log, folder, metadata)
-        if rows != observed[_ROWS]:
+        routed = tuple(_collect_routed(log, folder, metadata, watched))
+        passed = f"{folder}/{_LABEL}={_PASSED}" if watched.routing else folder
+        adds, rows = _collect(log, passed, metadata)
+        held = rows + sum(each.rows for each in routed)
+        if held != observed[_ROWS]:
             raise InternalError(
-                f"{observed[_ROWS]} rows were written, but the files hold {rows}; nothing was committed", table=log.name
+                f"{observed[_ROWS]} rows were written, but the files hold {held}; nothing was committed", table=log.name
             )
-    return Written(folder, adds, rows, {name: observed[name] for name in watched.metrics})
+    metrics = {name: observed[name] for name in watched.metrics}
+    routable = int(observed[_ROUTABLE]) if watched.routing else 0
+    return Written(folder, adds, rows, metrics, watched.counts(observed), routed, routable)
+
+
+def _collect_routed(log: DeltaLog, folder: str, metadata: Metadata, watched: _Watched) -> Iterator[Routed]:
+    """Yields the routed rows, by the tests that they fail."""
+    if not watched.routing:
+        return
+    beginning = f"{folder}/{_LABEL}="
+    found = [status.path.removeprefix(beginning).split("/")[0] for status in _data_files(log, folder)]
+    for label in sorted({*found} - {_PASSED}):
+        adds, rows = _collect(log, f"{beginning}{label}", metadata)
+        yield Routed(f"{beginning}{label}", adds, rows, watched.failed(label))
 
 
 def _clustered_by_partition(df: DataFrame, metadata: Metadata) -> DataFrame:
@@ -195,17 +296,20 @@ def _run(df: DataFrame, store: Store, folder: str, metadata: Metadata, watched: 
     observed = df.observe(observation, *watched.aggregates())
     if watched.only is not None:
         observed = observed.filter(watched.only)
+    label = {_LABEL: quote(_LABEL)} if watched.routing else {}
+    if label:
+        observed = observed.withColumn(_LABEL, F.expr(watched.label))
     pairs = [(member, kept) for member, kept in zip(schema, stored, strict=True) if not is_void(member.type)]
     ids = row_ids.stored(df, metadata)
     if ids or copies or df.columns != [member.name for member, _ in pairs] or stored != schema:
         columns = {kept.name: stored_columns.to_file_column(member, kept) for member, kept in pairs}
         copied = {copy: partitions.copy(schema.require(name), copy) for name, copy in copies.items()}
-        observed = frames.select(observed, {**columns, **ids, **copied})
+        observed = frames.select(observed, {**columns, **ids, **copied, **label})
     of_storage = _OF_OBJECTS if "://" in store.root else _OF_FOLDERS
     writer = observed.write.mode("append").options(**_WRITER_OPTIONS, **of_storage, compression=_codec(metadata))
     _make_job_folder(store, folder)
     with errors.mapped():
-        writer.partitionBy(*copies.values()).parquet(f"{store.root}/{folder}")
+        writer.partitionBy(*label, *copies.values()).parquet(f"{store.root}/{folder}")
     return observation.get
 
 

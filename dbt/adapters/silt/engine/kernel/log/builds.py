@@ -36,6 +36,9 @@ KEYS_INFO_KEY: Final = "changedKeys"
 CONTENT_INFO_KEY: Final = "content"
 """The field of `commitInfo` for the hash of all rows that the table has after the commit."""
 
+AUDITED_INFO_KEY: Final = "auditedState"
+"""The field of `commitInfo` which states that audits have judged all rows that the table has after the commit."""
+
 _NOT_CONTENT: Final = ("comment", "CURRENT_DEFAULT", "delta.generationExpression", "delta.invariants")
 _IDENTITY: Final = "delta.identity."
 

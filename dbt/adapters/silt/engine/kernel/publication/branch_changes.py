@@ -8,6 +8,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.builds import (
+    AUDITED_INFO_KEY,
     CLONED_KEY,
     CONTENT_INFO_KEY,
     DEFINITIONS_KEY,
@@ -117,9 +118,10 @@ def changes_on(log: BranchLog) -> BranchChanges | None:
     versions = _versions(commits, log.base_version, before)
     if not drops(changes):
         versions = replace(versions, content=lambda: log.snapshot().content)
-    # A restored version, and a version whose rows are known, has no rows that other writers have added meanwhile.
+    # A restored or audited version, and a version whose rows are known, has no rows that others have added meanwhile.
     restores = any(commit.info.operation == RESTORE_OPERATION for commit in commits)
-    level = IsolationLevel.SERIALIZABLE if restores or CONTENT_INFO_KEY in extra else None
+    is_alone = restores or CONTENT_INFO_KEY in extra or AUDITED_INFO_KEY in extra
+    level = IsolationLevel.SERIALIZABLE if is_alone else None
     return BranchChanges(changes, versions, extra, notes[-1] if notes else None, _read_versions(commits), level)
 
 

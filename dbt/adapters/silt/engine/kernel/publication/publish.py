@@ -57,6 +57,9 @@ class Isolation:
     checks_unchanged: bool = True
 
 
+OF_TRANSACTIONS: Final = Isolation()
+"""The isolation of statements that read all tables as of one moment."""
+
 OF_STATEMENTS: Final = Isolation(None, checks_unchanged=False)
 """The isolation of statements that are committed separately: each depends on the table that it changes, alone."""
 

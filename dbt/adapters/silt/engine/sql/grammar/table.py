@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.grammar.clauses import changed_keys
@@ -46,6 +47,11 @@ def constraint(cursor: Cursor) -> ast.Constraint | None:
         found = ast.Constraint(ast.ConstraintKind.UNIQUE, name, columns=_key_columns(cursor))
     elif cursor.at("REFERENCES"):
         found = _with_references(cursor, ast.Constraint(ast.ConstraintKind.FOREIGN_KEY, name))
+    elif name is not None and cursor.at("EXPECT"):
+        raise UnsupportedStatementError(
+            f"EXPECT ({name}) is not supported: a table stores no expectations",
+            remedy="Use CHECK for FAIL UPDATE, and an audit that quarantines rows (`silt.audits`) for DROP ROW",
+        )
     elif name is not None:
         raise cursor.expected("CHECK, PRIMARY KEY, FOREIGN KEY or UNIQUE")
     else:
@@ -132,7 +138,7 @@ def _at_constraint(cursor: Cursor) -> bool:
     return (
         cursor.at("PRIMARY", "KEY")
         or cursor.at("FOREIGN", "KEY")
-        or (cursor.at("CONSTRAINT") and cursor.ahead(2).word in ("CHECK", "PRIMARY", "FOREIGN", "UNIQUE"))
+        or (cursor.at("CONSTRAINT") and cursor.ahead(2).word in ("CHECK", "EXPECT", "PRIMARY", "FOREIGN", "UNIQUE"))
         or cursor.at("CHECK", "(")
         or cursor.at("UNIQUE", "(")
     )

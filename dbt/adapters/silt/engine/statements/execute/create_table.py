@@ -36,6 +36,7 @@ from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
 from dbt.adapters.silt.engine.statements.steps.on_table import (
     Maker,
     Verb,
+    concluded,
     make_table,
     report,
     settings_with,
@@ -67,10 +68,13 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
         settings, mode = _settings(context, statement, resolved, target), target.mode(statement.mode)
 
         def make(log: DeltaLog) -> Outcome:
-            location = TableLocation(log, resolved.target, is_managed=target.path is None)
+            tests = () if settings.judge is None else settings.judge.tests
+            location = TableLocation(log, resolved.target, is_managed=target.path is None, tests=tests)
             if statement.differences_by and query is not None:
-                return create_by_differences(context.spark, location, definition, query, mode, settings)
-            return create.create(context.spark, location, definition, query, mode, settings)
+                outcome = create_by_differences(context.spark, location, definition, query, mode, settings)
+            else:
+                outcome = create.create(context.spark, location, definition, query, mode, settings)
+            return concluded(settings, log, outcome)
 
         return make
 
@@ -92,8 +96,14 @@ def _create_table_like(context: Context, statement: ast.CreateTableLike) -> Resu
     def define(target: CreateTarget) -> Maker:
         definition, resolved = _like(context, statement)
         base = None if target.log is None else target.log.snapshot()
-        settings, mode = settings_with(context, resolved), target.mode(statement.mode)
-        return lambda log: create.create(context.spark, TableLocation(log, base), definition, None, mode, settings)
+        settings, mode = settings_with(context, resolved, target.name), target.mode(statement.mode)
+
+        def make(log: DeltaLog) -> Outcome:
+            location = TableLocation(log, base)
+            outcome = create.create(context.spark, location, definition, None, mode, settings)
+            return concluded(settings, log, outcome)
+
+        return make
 
     refuse = partial(_refuse, statement)
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
@@ -105,7 +115,7 @@ def _settings(context: Context, statement: ast.CreateTable, resolved: Resolved, 
     Raises:
         UnsupportedStatementError: if CHANGED KEYS is given without a query, or as `keyed_query`.
     """
-    settings = settings_with(context, resolved)
+    settings = settings_with(context, resolved, target.name)
     if statement.changed_keys is None:
         return settings
     if statement.query is None:
@@ -214,13 +224,16 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
     origin = origin_of(source, snapshot.metadata.id, snapshot.version, snapshot.content)
     resolved = context.resolver.resolve([], target=target.log)
     inputs = Inputs({source.name: (cloned.snapshot.version,)}).and_earlier(resolved.inputs)
-    return lambda log: cloning.clone(
-        TableLocation(log, resolved.target, is_managed=target.path is None),
-        cloned,
-        CloneOptions(statement.shallow, statement.properties),
-        target.mode(statement.mode),
-        settings_with(context, replace(resolved, inputs=inputs)).with_commit_info(origin.commit_info()),
-    )
+    settings = settings_with(context, replace(resolved, inputs=inputs), target.name)
+    settings = settings.with_commit_info(origin.commit_info())
+
+    def make(log: DeltaLog) -> Outcome:
+        location = TableLocation(log, resolved.target, is_managed=target.path is None)
+        options = CloneOptions(statement.shallow, statement.properties)
+        outcome = cloning.clone(location, cloned, options, target.mode(statement.mode), settings)
+        return concluded(settings, log, outcome)
+
+    return make
 
 
 def _convert(context: Context, statement: ast.ConvertToDelta) -> Result:

@@ -179,7 +179,8 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
     if not target.exists and statement.replace_where is not None:
         # The write itself checks the rows; only this call creates the empty table.
         empty = replace(creation, mode=CreateMode.CREATE_IF_NOT_EXISTS, query=f"{_rows(statement)} where false")
-        create_table.create_table(replace(context, settings=replace(context.settings, txn=None)), empty)
+        settings = replace(context.settings, txn=None, audits=None)
+        create_table.create_table(replace(context, settings=settings), empty)
         return _write(context, statement)
     try:
         return create_table.create_table(context, creation)

@@ -74,6 +74,7 @@ class Namespace:
     Args:
         spark: the session; asked for its own temporary views and schemas.
         catalog: relations of the warehouse. database, schema: the defaults for names without them; `use` changes them.
+        made: the table that a statement writes: it has its name already, also if the statement creates it.
     """
 
     spark: SparkSession
@@ -81,10 +82,11 @@ class Namespace:
     database: str
     schema: str
     temporary: dict[str, TemporaryView] = field(default_factory=dict)
+    made: WarehouseTable | None = None
 
     def within(self, database: str | None, schema: str | None) -> Namespace:
         """Returns the namespace of another current schema; temporary views are hidden from persistent views."""
-        return Namespace(self.spark, self.catalog, database or self.database, schema or self.schema)
+        return Namespace(self.spark, self.catalog, database or self.database, schema or self.schema, made=self.made)
 
     def name_in_warehouse(self, name: Name) -> RelationName | None:
         """Returns the full name, if its database or schema is the warehouse's, whether or not the relation exists.
@@ -245,6 +247,8 @@ class Namespace:
         return identifier.lower() in self.temporary or self.catalog.find(full) is not None
 
     def _find(self, full: RelationName) -> WarehouseTable | WarehouseView | SparkRelation:
+        if self.made is not None and self.made.name == full:
+            return self.made
         while (entry := self.catalog.find(full)) is not None:
             # Between the two lookups a table may have replaced a view, or a view a table.
             with contextlib.suppress(errors.RelationNotFoundError):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dbt.adapters.silt.engine.catalog.names.documents import Function
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
@@ -56,6 +56,8 @@ from dbt.adapters.silt.engine.statements.resolve.reads import (
 from dbt.adapters.silt.engine.statements.resolve.render import Renderer
 from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotViews
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, name_files
+
+Cut: TypeAlias = Mapping[DeltaLog, Snapshot]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -233,6 +235,32 @@ class Resolver:
         """
         renderer = replace(self._renderer(resolved.cut, []), around=around)
         return renderer.queries(resolved.expanded[:1])[0]
+
+    def of_future(self, queries: Sequence[str], log: DeltaLog, future: Snapshot, cut: Cut) -> tuple[str, ...]:
+        """Resolves queries that read a table as a version that is not committed.
+
+        Args:
+            log: the table.
+            future: that version.
+            cut: the newest snapshots of other tables that the statement reads.
+
+        Raises:
+            As `resolve`.
+        """
+        expander = self._expander()
+        expanded = [self._expanded(expander, SqlFragment(each), ()) for each in queries]
+        logs = list(dict.fromkeys(each for node in expanded for each in node.latest_logs()))
+        own = {each: future for each in logs if each.line == log.line}
+        whole = {**consistent_cut(each for each in logs if each not in own and each not in cut), **cut, **own}
+        reads: list[Read] = []
+
+        def view(_: Table, read: Read) -> str:
+            of = self.snapshot_views.uncommitted if read.snapshot is future else self.snapshot_views.view
+            return of(read.log, read.snapshot, read.files)
+
+        sql = replace(self._renderer(whole, reads), around=view).queries(expanded)
+        _note_on_branch([read for read in reads if read.snapshot is not future])
+        return sql
 
     def query(self, sql: str, view: RelationName | None = None) -> Resolved:
         """Resolves a single query."""

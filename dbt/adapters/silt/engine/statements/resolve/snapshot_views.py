@@ -88,6 +88,13 @@ class SnapshotViews:
             self._labels.move_to_end(self._whole[key])
             return quote(self._whole[key])
 
+    def uncommitted(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table) -> str:
+        """Returns the quoted name of a session view over files of a version that is not committed, so it is not kept
+        as the table's version of that number.
+        """
+        with self._lock:
+            return quote(self._register(log, snapshot, files, False))
+
     def changes(self, log: DeltaLog, changes: ChangeRange) -> str:
         """Returns the quoted name of a session view over the rows that versions of the table changed."""
         return self._named(

@@ -101,7 +101,15 @@ def pass_to_spark(context: Context, statement: Statement) -> Result:
 
 
 def pass_with_query(context: Context, statement: Statement, query: str | None) -> Result:
-    """Runs a statement on a relation of Spark, whose query may read tables of a warehouse."""
+    """Runs a statement on a relation of Spark, whose query may read tables of a warehouse.
+
+    Raises:
+        UnsupportedStatementError: if the statement has audits of the table that it changes.
+    """
+    if context.settings.audits is not None and context.settings.audits.table is None:
+        raise UnsupportedStatementError(
+            "only a statement on a table of a warehouse can be audited", remedy="Leave the audits out"
+        )
     if query is None:
         return pass_to_spark(context, statement)
     at = statement.text.rindex(query)

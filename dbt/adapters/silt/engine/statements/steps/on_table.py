@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from dbt.adapters.silt.engine.builds.build_facts import facts_of, portable
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.rows.file_rows import Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
@@ -30,6 +31,7 @@ from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_
 from dbt.adapters.silt.engine.statements.resolve.expansion import SqlFragment
 from dbt.adapters.silt.engine.statements.resolve.namespace import SparkRelation, WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
+from dbt.adapters.silt.engine.statements.steps.audits import judge_of
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
 from dbt.adapters.silt.engine.statements.transactions import work_ids
@@ -118,7 +120,8 @@ def change_table(
     """
 
     def run(table: WarehouseTable) -> Result:
-        return Result(outcome=command(_resolved(context, table, texts_of(table))))
+        change = _resolved(context, table, texts_of(table))
+        return Result(outcome=concluded(change.settings, table.log, command(change)))
 
     return run_on_table(context, statement, verb, run)
 
@@ -228,14 +231,24 @@ def is_applied(context: Context, statement: Statement) -> bool:
     return False
 
 
-def settings_with(context: Context, resolved: Resolved) -> WriteSettings:
-    """Returns the statement's settings, with the reads of its texts: of its table, and of all tables."""
+def concluded(settings: WriteSettings, log: DeltaLog, outcome: Outcome) -> Outcome:
+    """Returns the outcome of a command with the results of the statement's audits, if any."""
+    return outcome if settings.judge is None else settings.judge.concluded(log, outcome)
+
+
+def settings_with(context: Context, resolved: Resolved, name: RelationName | None) -> WriteSettings:
+    """Returns the statement's settings, with the reads of its texts: of its table, and of all tables.
+
+    Args:
+        name: the table that the statement changes; None if it is named by its path.
+    """
     commit, build = context.settings.commit, context.settings.build
     inputs = resolved.inputs.commit_info()
     facts = {} if build is None else _facts(context, build, resolved, inputs)
     return replace(
         context.settings,
         positions=resolved.positions,
+        judge=judge_of(context, resolved.cut, name),
         reads=merged_reads(context.settings.reads, resolved.target_reads),
         commit=replace(
             commit,
@@ -293,11 +306,13 @@ def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
         raise errors.InternalError("the statement's table was not pinned", table=log.name)
     check_consumer(resolved.positions, table.name)
     pinned = resolved.texts if texts.query is None else resolved.texts[1:]
+    settings = settings_with(context, resolved, table.name)
+    tests = () if settings.judge is None else settings.judge.tests
     return Change(
         table,
-        Target(log.name, log, resolved.target),
+        Target(log.name, log, resolved.target, tests),
         resolved,
-        settings_with(context, resolved),
+        settings,
         dict(zip(texts.expressions, pinned, strict=True)),
         texts.qualifiers,
     )

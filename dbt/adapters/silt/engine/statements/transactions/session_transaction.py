@@ -11,7 +11,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName, normalize
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE, check_can_optimize
-from dbt.adapters.silt.engine.kernel.publication.publish import Txn
+from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, OF_TRANSACTIONS, Isolation, Txn
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog, branch_of
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Effect, Name, Statement
@@ -43,6 +43,7 @@ class SessionTransaction:
     _is_of_run: bool = field(default=False, init=False)
     _is_joined: bool = field(default=False, init=False)
     _is_read_only: bool = field(default=False, init=False)
+    _isolation: Isolation = field(default=OF_TRANSACTIONS, init=False)
 
     @property
     def catalog(self) -> Catalog:
@@ -80,6 +81,17 @@ class SessionTransaction:
         other = SessionTransaction(self.main)
         other.begin(database, txn)
         return other
+
+    def of_statement(self, database: str) -> SessionTransaction:
+        """Returns a transaction for a single statement that writes two tables: it reads the tables as without it."""
+        other = self.begun(database)
+        other._isolation = OF_STATEMENTS
+        return other
+
+    @property
+    def is_of_statement(self) -> bool:
+        """Whether the transaction contains nothing but a single statement."""
+        return self.is_open and self._isolation is OF_STATEMENTS
 
     def _check_none_is_open(self) -> None:
         if self.is_open:
@@ -165,7 +177,7 @@ class SessionTransaction:
         """
         branch = self._ended("committed")
         try:
-            return branch.publish(self._txn)
+            return branch.publish(self._txn, self._isolation)
         except (errors.CommitStateUnknownError, errors.StorageError):
             raise  # a commit of a request whose answer was lost may still arrive, and needs its files
         except errors.SiltError:

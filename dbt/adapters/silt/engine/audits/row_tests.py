@@ -1,0 +1,166 @@
+"""Proves that an audit looks at each row by itself, so that the pass that writes the rows can judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from dbt.adapters.silt.engine.audits.audit import Audit
+from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.log.builds import facts_hash
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char
+from dbt.adapters.silt.engine.sql.ast import Name
+from dbt.adapters.silt.engine.sql.query.column_names import ColumnName, column_names
+from dbt.adapters.silt.engine.sql.query.references import scanned
+from dbt.adapters.silt.engine.sql.query.rule_texts import OF_CHANCE
+from dbt.adapters.silt.engine.sql.query.scans import Reference
+from dbt.adapters.silt.engine.sql.query.selects import Select, read_select
+from dbt.adapters.silt.engine.sql.query.unrepeatable import OF_THE_SESSION, OF_THE_TIME, unrepeatable
+from dbt.adapters.silt.engine.sql.spans import Edit, Tokens, edited
+from dbt.adapters.silt.engine.sql.tokens import Kind, Token
+
+_COUNT = "count(*)"
+_OTHER_QUERIES = frozenset("SELECT FROM VALUES TABLE WITH EXISTS OVER IDENTIFIER".split())
+_IN_LIST = frozenset(("", ",", ".", "*", "AS"))
+_ONLY = frozenset(("WHERE",))
+_VOLATILE = OF_CHANCE | OF_THE_TIME | OF_THE_SESSION
+
+
+@dataclass(frozen=True)
+class RowTest:
+    """A test of each row by itself.
+
+    Attributes:
+        key: identifies the test, and whatever determines its verdict on a row.
+        name: the audit's name.
+        table: the name of the table in the query.
+        condition: SQL that is true for a failing row; it names the table's columns without a qualifier.
+        columns: the columns that the audit's query names, in lower case.
+        qualifiers: the words that qualify them in the query, in lower case.
+        is_repeatable: whether a row that passed once passes always.
+        routes: whether a row that fails is written to other files than the rows that pass.
+    """
+
+    key: str
+    name: str
+    table: Name
+    condition: str
+    columns: frozenset[str]
+    qualifiers: frozenset[str]
+    is_repeatable: bool
+    routes: bool = False
+
+    @property
+    def failing(self) -> str:
+        """SQL that is true or false for a row; as in a query's WHERE, the condition must be a Boolean."""
+        return f"if(({self.condition}\n), true, false)"
+
+    def fits(self, schema: StructType) -> bool:
+        """Returns whether the condition means the same for a row of these columns that is about to be written."""
+        names = {each.lower() for each in schema.names}
+        return self.columns <= names and not self.qualifiers & names and not any(map(has_char, schema))
+
+
+def row_test(audit: Audit, table: Name, time_zone: str) -> RowTest | None:
+    """Returns the test if the audit counts the rows of the table for which a condition is true, by its form alone:
+    `select ... from table where condition`, without a call in the list and without another clause.
+
+    Args:
+        table: the table's full name.
+        time_zone: the time zone of the session.
+    """
+    if "".join(audit.fail_calc.lower().split()) != _COUNT or audit.limit == 0:
+        return None
+    try:
+        return _proved(audit, table, time_zone)
+    except (StatementSyntaxError, UnsupportedStatementError):
+        return None
+
+
+def _proved(audit: Audit, table: Name, time_zone: str) -> RowTest | None:
+    text = scanned(audit.query)
+    tokens, found = text.tokens, text.scan
+    if len(found.blocks) != 1 or len(found.references) != 1 or tokens[0].word != "SELECT":
+        return None
+    (block,), (reference,) = found.blocks, found.references
+    select = read_select(tokens, block)
+    if select is None or block.after != len(tokens) - 1 or not _reads_only(select, reference, table):
+        return None
+    listed, where = tokens[1 : select.list_after], select.where or ()
+    if not all(map(_is_plain, listed)) or any(each.word in _OTHER_QUERIES or _is_hint(each) for each in where):
+        return None
+    qualifiers = _qualifiers(reference, table)
+    names = [*column_names((*listed, tokens[-1])), *column_names(tuple(where) or tokens[-1:])]
+    columns = [_column(each, qualifiers) for each in names]
+    if None in columns:
+        return None
+    condition = _unqualified(audit.query, where, qualifiers)
+    doubts = unrepeatable(condition)
+    if not all(each.lower().removesuffix("()") in _VOLATILE for each in doubts.parts):
+        return None  # it depends on the file of the row, or calls a function of the warehouse
+    is_repeatable = not doubts.parts and not doubts.depends_on_day
+    first = frozenset(each[0] for each in qualifiers)
+    known = frozenset(each for each in columns if each)
+    key = facts_hash([audit.fingerprint, time_zone])
+    return RowTest(key, audit.name, reference.parts, condition, known, first, is_repeatable)
+
+
+def _reads_only(select: Select, reference: Reference, table: Name) -> bool:
+    """Returns whether a SELECT reads the newest rows of the table, and filters them at most."""
+    if len(select.items) != 1 or not select.items[0].is_plain or not select.clauses <= _ONLY:
+        return False
+    is_other = reference.bounds or reference.options or reference.files or reference.reads_changes
+    parts = tuple(each.lower() for each in reference.parts)
+    return not is_other and reference.query_at is None and tuple(map(str.lower, table))[-len(parts) :] == parts
+
+
+def _is_plain(token: Token) -> bool:
+    return token.word in _IN_LIST or (token.kind is Kind.WORD and token.word != "DISTINCT")
+
+
+def _is_hint(token: Token) -> bool:
+    return token.kind is Kind.HINT
+
+
+def _qualifiers(reference: Reference, table: Name) -> tuple[Name, ...]:
+    """Returns the names that may qualify the table's columns, in lower case, the longest first."""
+    if reference.alias is not None:
+        return ((reference.alias.lower(),),)
+    lower = tuple(each.lower() for each in table)
+    return tuple(lower[at:] for at in range(len(lower)))
+
+
+def _column(name: ColumnName, qualifiers: Collection[Name]) -> str | None:
+    """Returns the column that a name refers to, in lower case; empty for a star, None if it is unknown."""
+    rest = _rest(name, qualifiers)
+    if name.has_star:
+        return None if rest else ""
+    return rest[0].lower() if rest else None
+
+
+def _rest(name: ColumnName, qualifiers: Collection[Name]) -> Name:
+    """Returns the parts of a name without the table's."""
+    lower = tuple(each.lower() for each in name.parts)
+    for each in qualifiers:
+        if lower[: len(each)] == each and (len(lower) > len(each) or name.has_star):
+            return name.parts[len(each) :]
+    return name.parts
+
+
+def _unqualified(query: str, where: Tokens, qualifiers: Collection[Name]) -> str:
+    """Returns the condition with its columns named without the table; `true` without a condition."""
+    if len(where) < 2:
+        return "true"
+    edits = list(_edits(where, qualifiers))
+    start, end = where[0].start, where[-2].end
+    moved = [Edit(each.start - start, each.end - start, each.new) for each in edits]
+    return edited(query[start:end], moved)
+
+
+def _edits(where: Tokens, qualifiers: Collection[Name]) -> Iterator[Edit]:
+    for name in column_names(where):
+        rest = _rest(name, qualifiers)
+        if rest != name.parts:
+            yield Edit(name.start, name.end, ".".join(map(quote, rest)))

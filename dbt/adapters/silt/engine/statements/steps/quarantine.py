@@ -1,0 +1,183 @@
+"""The quarantine table of a table: the rows that a statement did not write because they fail audits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.silt.engine.audits.audit import Audits
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
+from dbt.adapters.silt.engine.commands.commit import discard_folder
+from dbt.adapters.silt.engine.commands.insert import insertion
+from dbt.adapters.silt.engine.commands.insert.placement import Placement
+from dbt.adapters.silt.engine.commands.reading import scan
+from dbt.adapters.silt.engine.commands.tables import create
+from dbt.adapters.silt.engine.commands.tables.create import Definition
+from dbt.adapters.silt.engine.commands.target import TableLocation, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.writing.files import Routed
+from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json
+from dbt.adapters.silt.engine.kernel.table.active_files import files_table
+from dbt.adapters.silt.engine.kernel.table.schema import (
+    ArrayType,
+    DataType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    nullable,
+)
+from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of
+from dbt.adapters.silt.engine.sql.ast import CreateMode
+from dbt.adapters.silt.engine.statements.steps.context import Context
+from dbt.adapters.silt.engine.statements.steps.create_target import create_target_of
+
+_SUFFIX: Final = "__quarantine"
+_FAILED, _RUN_ID, _NODE, _AT = "_silt_failed", "_silt_run_id", "_silt_node", "_silt_at"
+_STRING: Final = PrimitiveType("string")
+_WORK: Final = "quarantinedFor"
+"""The field of `commitInfo` for the transaction identifier of the statement whose rows were quarantined."""
+_OWN: Final = StructType(
+    (
+        StructField(_FAILED, ArrayType(_STRING, True)),
+        StructField(_RUN_ID, _STRING),
+        StructField(_NODE, _STRING),
+        StructField(_AT, PrimitiveType("timestamp")),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """The quarantine table of a table.
+
+    Args:
+        context: the context of the statement that writes the table.
+        table: the table's name.
+    """
+
+    context: Context
+    table: RelationName
+
+    @property
+    def name(self) -> RelationName:
+        """The name of the quarantine table, which exists once rows were quarantined."""
+        return RelationName(self.table.database, self.table.schema, f"{self.table.identifier}{_SUFFIX}")
+
+    def check(self, schema: StructType) -> None:
+        """Checks that rows with these columns can be added.
+
+        Raises:
+            RelationExistsError: if the name is another relation's: a view's, or a table's with other columns.
+            UnsupportedStatementError: if a column has the name of a column that the quarantine adds.
+        """
+        own = {each.name for each in _OWN}
+        taken = [each for each in schema.names if each.lower() in own]
+        if taken:
+            raise UnsupportedStatementError(
+                f"its column `{taken[0]}` has the name of a column of the quarantine table",
+                remedy="Rename the column, or refuse failing rows instead of quarantining them",
+                table=str(self.table),
+            )
+        there = self._columns()
+        if there is None:
+            return
+        wanted = _types(StructType((*schema, *_OWN)))
+        if not there.items() <= wanted.items() or not own <= there.keys():
+            raise self._taken("it has other columns than the table whose rows it would quarantine")
+
+    def _columns(self) -> Mapping[str, DataType] | None:
+        entry = self.context.catalog.find(self.name)
+        if entry is None:
+            return None
+        if entry.kind is not RelationKind.TABLE:
+            raise self._taken("it is a view")
+        return _types(self.context.catalog.table(self.name).snapshot().schema)
+
+    def _taken(self, why: str) -> RelationExistsError:
+        return RelationExistsError(
+            f"failing rows would be quarantined in it, but {why}; nothing was written",
+            remedy="Rename or drop it",
+            table=str(self.name),
+        )
+
+    def add(self, log: DeltaLog, made: Snapshot, routed: Sequence[Routed], names: Mapping[str, str]) -> None:
+        """Commits the rows to the quarantine table, which is created if it is missing, and deletes their first files.
+
+        Args:
+            log: the table that the rows were written for.
+            made: the version of that table that the statement would make, whose columns the rows have.
+            names: the names of the audits, by the key of the test that a row fails.
+
+        Raises:
+            SiltError: as a commit; the files are then left to the caller.
+        """
+        audits = self.context.settings.audits
+        assert audits is not None
+        parts = [self._labelled(log, made, each, names, audits) for each in routed]
+        self._commit(reduce(DataFrame.unionAll, parts))
+        for each in routed:
+            discard_folder(log, each.folder)
+
+    def _labelled(
+        self, log: DeltaLog, made: Snapshot, routed: Routed, names: Mapping[str, str], audits: Audits
+    ) -> DataFrame:
+        """Returns the stored rows with the names of the audits that they were stored as failing."""
+        rows = scan.read(self.context.spark, log, made, files_table(routed.adds))
+        failed = F.array(*(F.lit(names[key]) for key in routed.failed))
+        labels = {_RUN_ID: audits.run_id, _NODE: audits.node}
+        texts = (F.lit(value).cast("string").alias(name) for name, value in labels.items())
+        at = F.timestamp_millis(F.lit(log.clock.now_ms()).cast("long")).alias(_AT)
+        return rows.select("*", failed.alias(_FAILED), *texts, at)
+
+    def _commit(self, rows: DataFrame) -> None:
+        context, settings = self.context, self._settings
+        name = (self.name.database, self.name.schema, self.name.identifier)
+        target = create_target_of(context, name, CreateMode.CREATE)
+        assert target is not None, "the name is the warehouse's"
+        if target.log is not None and target.exists:
+            there = Target(str(self.name), target.log, target.log.snapshot())
+            placement = Placement(by_name=True, schema_evolution=True)
+            insertion.append(there, rows, placement, settings, instead_of=self._abandoned(there))
+            return
+        log = target.prepare(context)
+        base = log.snapshot() if target.is_dropped else None
+        mode = target.mode(CreateMode.CREATE)
+        create.create(context.spark, TableLocation(log, base), Definition(), rows, mode, settings)
+        target.finish(context, log)
+
+    def _abandoned(self, there: Target) -> pa.Table:
+        """Returns the files of the same work that an interrupted attempt has left on the branch of its run.
+
+        The work is done once its own table has its transaction identifier, which it gets after the quarantine.
+        """
+        files, work = there.snapshot.files, self._work
+        if work is None or branch_of(there.log) is None:
+            return files.slice(0, 0)
+        own = [each for each in there.log.newest_commits() if each.info.extra.get(_WORK) == work]
+        paths = [action.path for each in own for action in each.actions if isinstance(action, AddFile)]
+        return files.filter(pc.is_in(files["path"], value_set=pa.array(paths, pa.string())))
+
+    @property
+    def _work(self) -> list[Json] | None:
+        txn = self.context.settings.txn
+        return None if txn is None else list(txn)
+
+    @property
+    def _settings(self) -> WriteSettings:
+        """The settings of its commit, which the statement's own commit follows in the same transaction."""
+        settings = self.context.settings
+        alone = replace(settings, txn=None, positions=(), build=None, audits=None, judge=None)
+        return alone if self._work is None else alone.with_commit_info({_WORK: self._work})
+
+
+def _types(schema: StructType) -> dict[str, DataType]:
+    return {each.name.lower(): nullable(each.type) for each in schema}

@@ -1,0 +1,291 @@
+"""Quarantine: the good rows are committed, and the bad rows to the quarantine table, both or neither."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dbt.adapters.silt.engine.audits.audit import Audit, AuditResult, Audits, Limit, OnFailure, Severity
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun
+from dbt.adapters.silt.engine.kernel import errors
+from dbt.adapters.silt.engine.statements.steps.quarantine import Quarantine
+from dbt.adapters.silt.engine.statements.transactions.session_transaction import SessionTransaction
+from tests.unit.engine.house import House
+
+POSITIVE = Audit("positive", "select id from main.t where v < 0")
+KNOWN = Audit("known", "select id from main.t where v is null or v < -5")
+UNIQUE = Audit("unique", "select id from main.t group by id having count(*) > 1")
+AUDITS = Audits(
+    (POSITIVE, KNOWN, UNIQUE),
+    on_failure=OnFailure.QUARANTINE,
+    max_quarantined=Limit(10),
+    run_id="night",
+    node="model.t",
+)
+
+
+@pytest.fixture
+def t(house: House) -> House:
+    house.sql("create table t (id bigint, v double)")
+    house.sql("insert into t values (1, 1.0)")
+    return house
+
+
+def run(
+    house: House, text: str, audits: Audits = AUDITS, txn: tuple[str, int] | None = None
+) -> tuple[AuditResult, ...]:
+    outcome = house.warehouse.execute(text, txn, audits=audits).outcome
+    assert outcome is not None
+    return outcome.audits
+
+
+def bad_rows(house: House) -> list[tuple[object, ...]]:
+    return house.rows("select id, v, _silt_failed, _silt_run_id, _silt_node from t__quarantine")
+
+
+def versions(house: House) -> dict[str, int]:
+    names = [each for each in ("t", "t__quarantine") if house.rows(f"show tables in main like '{each}'")]
+    return {each: house.log(each).snapshot().version for each in names}
+
+
+def test_good_rows_are_committed_and_bad_rows_are_quarantined_with_the_audits_that_they_fail(t: House) -> None:
+    results = run(t, "insert into t values (2, 2.0), (3, -1.0), (4, -9.0), (5, null)")
+    assert results == (
+        AuditResult("positive", "pass", quarantined=2),
+        AuditResult("known", "pass", quarantined=2),
+        AuditResult("unique", "pass"),
+    )
+    assert t.rows("select * from t") == [(1, 1.0), (2, 2.0)]
+    assert bad_rows(t) == [
+        (3, -1.0, ["positive"], "night", "model.t"),
+        (4, -9.0, ["positive", "known"], "night", "model.t"),
+        (5, None, ["known"], "night", "model.t"),
+    ]
+    assert t.rows("select count(*) from t__quarantine where _silt_at is null") == [(0,)]
+
+
+def test_without_bad_rows_there_is_no_quarantine_table(t: House) -> None:
+    run(t, "insert into t values (2, 2.0)")
+    with pytest.raises(errors.RelationNotFoundError):
+        t.sql("select * from t__quarantine")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "insert into t by name select 3L as id, -1.0D as v union all select 4L, 4.0D",
+        "insert overwrite t values (3, -1.0), (4, 4.0)",
+        "insert into t replace where id > 0 values (3, -1.0), (4, 4.0)",
+        "insert into t replace using (id) values (3, -1.0), (4, 4.0)",
+        "create or replace table t as select * from values (3L, -1.0D), (4L, 4.0D) as t(id, v)",
+    ],
+)
+def test_the_rows_of_each_insert_and_of_a_replaced_table_are_routed(t: House, statement: str) -> None:
+    run(t, statement)
+    assert (4, 4.0) in t.rows("select * from t")
+    assert t.rows("select * from t where v < 0") == []
+    assert [row[0] for row in bad_rows(t)] == [3]
+
+
+def test_a_new_table_and_a_partitioned_table_are_written_without_their_bad_rows(house: House) -> None:
+    rows = "select * from values (1L, 1.0D, 'a'), (2L, -2.0D, 'a'), (3L, 3.0D, 'b'), (4L, -4.0D, null) as t(id, v, p)"
+    results = run(house, f"create table t partitioned by (p) as {rows}")
+    assert results[0].quarantined == 2
+    assert house.rows("select * from t") == [(1, 1.0, "a"), (3, 3.0, "b")]
+    assert house.rows("select id, p from t__quarantine") == [(2, "a"), (4, None)]
+    assert house.log("t").snapshot().version == 0
+
+
+def test_rows_of_which_all_are_bad_leave_the_table_as_it_was(t: House) -> None:
+    run(t, "insert into t values (3, -1.0)")
+    assert t.rows("select * from t") == [(1, 1.0)]
+    assert [row[0] for row in bad_rows(t)] == [3]
+
+
+def test_a_write_of_rows_that_replaces_part_of_a_file_quarantines_only_new_rows(t: House) -> None:
+    t.sql("create or replace table t as select * from values (1L, 1.0D), (2L, 2.0D) as t(id, v)")
+    run(t, "insert into t replace using (id) values (1, -1.0), (3, 3.0)")
+    assert t.rows("select * from t") == [(2, 2.0), (3, 3.0)]
+    assert [row[:2] for row in bad_rows(t)] == [(1, -1.0)]
+
+
+def test_more_bad_rows_than_the_limit_refuse_the_statement(t: House) -> None:
+    before = versions(t)
+    with pytest.raises(errors.AuditFailedError) as caught:
+        run(t, "insert into t select id, -1.0D from range(50)", replace(AUDITS, max_quarantined=Limit(10, True)))
+    assert "50 of 50 rows fail audits, and at most 10 % may be quarantined" in str(caught.value)
+    assert caught.value.results[0] == AuditResult("positive", "fail", 50, "Got 50 results, configured to fail if != 0")
+    assert versions(t) == before
+
+
+def test_the_default_limit_is_one_percent(t: House) -> None:
+    audits = Audits((POSITIVE,), on_failure=OnFailure.QUARANTINE)
+    run(t, "insert into t select id, if(id = 7, -1.0D, 1.0D) from range(100)", audits)
+    with pytest.raises(errors.AuditFailedError, match="2 of 100 rows fail audits, and at most 1 %"):
+        run(t, "insert into t select id, if(id < 2, -1.0D, 1.0D) from range(100)", audits)
+
+
+def test_an_audit_that_is_no_row_test_refuses(t: House) -> None:
+    before = versions(t)
+    with pytest.raises(errors.AuditFailedError, match="`unique`"):
+        run(t, "insert into t values (1, 2.0), (3, -1.0)")
+    assert versions(t) == before
+
+
+def test_a_warning_and_a_threshold_quarantine_no_row(t: House) -> None:
+    audits = (replace(POSITIVE, severity=Severity.WARN), replace(KNOWN, error_if="> 5"))
+    results = run(t, "insert into t values (3, -9.0)", replace(AUDITS, audits=audits))
+    assert [each.status for each in results] == ["warn", "warn"]
+    assert (3, -9.0) in t.rows("select * from t")
+
+
+def test_a_label_is_evaluated_once_for_each_row(t: House) -> None:
+    audits = replace(AUDITS, audits=(Audit("chance", "select id from main.t where rand() < 0.5"),))
+    (result,) = run(
+        t, "insert into t select id, rand() from range(2, 1002, 1, 8)", replace(audits, max_quarantined=Limit(1000))
+    )
+    rows = t.rows("select id from t where id > 1 union all select id from t__quarantine")
+    assert rows == sorted(((each,) for each in range(2, 1002)), key=repr)
+    assert result.quarantined == len(bad_rows(t)) > 0
+
+
+ROWS = "values (1, 1.0D), (2, -1.0D), (3, null), (4, double('nan')), (5, -0.0D)"
+CONDITIONS = ["v < 0", "not (v >= 0)", "v is null", "v = double('nan')", "v <> v", "now() < now()"]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_each_row_of_the_query_is_in_one_of_both_tables(t: House, condition: str) -> None:
+    audits = replace(AUDITS, audits=(Audit("a", f"select id from main.t where {condition}"),))
+    t.sql("create or replace table t (id bigint, v double)")
+    run(t, f"insert into t {ROWS}", audits)
+    bad = [row[0] for row in bad_rows(t)] if "t__quarantine" in versions(t) else []
+    good = [row[0] for row in t.rows("select id from t")]
+    assert sorted([*bad, *good], key=str) == [1, 2, 3, 4, 5]
+    assert bad == [row[0] for row in t.rows(f"select id from {ROWS} as t(id, v) where {condition}")]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "update t set v = -1",
+        "merge into t using (select 1L as id) s on t.id = s.id when matched then update set v = -1",
+        "create or replace table t write differences by (id) as select 1L as id, -1.0D as v",
+    ],
+)
+def test_the_rows_of_other_statements_cannot_be_quarantined(t: House, statement: str) -> None:
+    with pytest.raises(errors.UnsupportedStatementError, match="cannot be quarantined"):
+        run(t, statement)
+
+
+def test_deleting_statements_only_are_judged(t: House) -> None:
+    assert [each.status for each in run(t, "delete from t where id = 1")] == ["pass"] * 3
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("create view t__quarantine as select 1 as id", "it is a view"),
+        ("create table t__quarantine (id bigint)", "it has other columns"),
+        (
+            "create table t__quarantine (id bigint, v string, _silt_failed array<string>, _silt_run_id string, "
+            "_silt_node string, _silt_at timestamp)",
+            "it has other columns",
+        ),
+    ],
+)
+def test_a_relation_with_the_name_of_the_quarantine_is_an_error_before_anything_is_written(
+    t: House, made: str, said: str
+) -> None:
+    t.sql(made)
+    before = t.log("t").snapshot().version
+    with pytest.raises(errors.RelationExistsError, match=said):
+        run(t, "insert into t values (2, 2.0)")
+    assert t.log("t").snapshot().version == before
+
+
+def test_a_column_that_the_table_gets_is_added_to_the_quarantine(t: House) -> None:
+    run(t, "insert into t values (2, -2.0)")
+    t.sql("alter table t add column w int")
+    run(t, "insert into t values (3, -3.0, 7)")
+    assert t.rows("select id, w from t__quarantine") == [(2, None), (3, 7)]
+
+
+class Killed(BaseException):
+    """The end of the process."""
+
+
+def killed_after_the_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the process when the rows are in the quarantine table, and not yet in the table."""
+    add = Quarantine.add
+
+    def added(self: Quarantine, *args: object) -> None:
+        add(self, *args)  # type: ignore[arg-type]
+        raise Killed
+
+    monkeypatch.setattr(Quarantine, "add", added)
+
+
+def test_on_the_branch_of_a_run_a_rerun_replaces_the_rows_of_an_interrupted_attempt(
+    t: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(t, "insert into t values (8, 8.0), (9, -9.0)")
+    other = t.another().warehouse
+    runs = other.catalog.run_branches("silt")
+    opened, branch = runs.open(BranchedRun("shop", "dev", "monday"))
+    session = other.for_session(other.spark, branch=branch)
+    statement = "insert into t values (2, 2.0), (3, -1.0)"
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_after_the_quarantine(patch)
+        session.execute(statement, ("load", 1), audits=AUDITS)
+    for _ in range(2):
+        session.execute(statement, ("load", 1), audits=AUDITS)
+    runs.publish(opened, branch)
+    assert t.rows("select id from t") == [(1,), (2,), (8,)]
+    assert [row[0] for row in bad_rows(t)] == [3, 9]
+
+
+@pytest.mark.parametrize("at", ["quarantine", "publication"])
+def test_after_a_crash_neither_table_has_changed_and_a_rerun_changes_both_once(
+    t: House, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def die(*_: object) -> None:
+        raise Killed
+
+    before, statement = versions(t), "insert into t values (2, 2.0), (3, -1.0)"
+    with monkeypatch.context() as patch:
+        if at == "quarantine":
+            killed_after_the_quarantine(patch)
+        else:
+            patch.setattr(SessionTransaction, "commit", die)
+        with pytest.raises(Killed):
+            run(t, statement, txn=("load", 1))
+    assert versions(t) == before
+    for _ in range(2):
+        run(t.another(), statement, txn=("load", 1))
+    assert t.rows("select * from t") == [(1, 1.0), (2, 2.0)]
+    assert [row[0] for row in bad_rows(t)] == [3]
+
+
+def test_the_statement_runs_again_after_another_writers_commit(t: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, pending = SessionTransaction.commit, [1]
+
+    def raced(self: SessionTransaction) -> dict[str, int]:
+        if pending:
+            pending.pop()
+            t.another().sql("insert into t values (9, 9.0)")
+        return commit(self)
+
+    monkeypatch.setattr(SessionTransaction, "commit", raced)
+    outcome = t.warehouse.execute("insert into t values (2, 2.0), (3, -1.0)", audits=AUDITS).outcome
+    assert outcome is not None and (outcome.statement_attempts, outcome.version) == (2, 3)
+    assert t.rows("select * from t") == [(1, 1.0), (2, 2.0), (9, 9.0)]
+    assert [row[0] for row in bad_rows(t)] == [3]
+
+
+def test_in_a_transaction_of_the_session_both_tables_change_when_it_commits(t: House) -> None:
+    with t.warehouse.transaction() as together:
+        together.execute("insert into t values (2, 2.0), (3, -1.0)", audits=AUDITS)
+        assert t.rows("select * from t") == [(1, 1.0)]
+    assert t.rows("select * from t") == [(1, 1.0), (2, 2.0)]
+    assert [row[0] for row in bad_rows(t)] == [3]
