@@ -31,6 +31,7 @@ FIRST: Mapping[str, Sequence[str]] = {
             "insert-overwrite",
         ),
         *("replace-where", "microbatch", "own-strategy", "snapshot", "seed", "python", "external", "function"),
+        "audits",
         "unit-tests",
     ),
     "running": (

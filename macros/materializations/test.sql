@@ -13,6 +13,12 @@
 {#-- Like dbt's own, but replaces earlier stored failures in one step. If they were dropped first, another run of the same test
      would not find them. --#}
 {% macro silt_test() %}
+  {%- set audited = adapter.audited_test(model) -%}
+  {%- if audited is not none -%}
+    {{ write('-- ' ~ audited.response) }}
+    {%- do store_result('main', response=audited.response, agate_table=audited.table) -%}
+    {{ return({'relations': []}) }}
+  {%- endif -%}
   {%- set failures = get_limit_subquery_sql(adapter.one_query(sql), config.get('limit')) -%}
   {%- set stored = silt_store_failures(failures) if should_store_failures() else none -%}
   {%- set query = get_test_sql(

@@ -13,10 +13,10 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # The lines of Python that each room may have. A room is a top-level folder of the package or of its engine; "." is the
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
-    ".": 1671,
+    ".": 1689,
     "cli": 4544,
     "command_server": 1550,
-    "dbt_seams": 994,
+    "dbt_seams": 1012,
     "duckdb_file": 551,
     "endpoint": 4583,
     "engine": 1035,
@@ -32,15 +32,15 @@ ROOMS = {
     "engine/sql": 7750,
     "engine/statements": 7764,
     "kept_spark": 1150,
-    "materializations": 6328,
-    "methods": 2208,
-    "records": 2154,
+    "materializations": 6493,
+    "methods": 2303,
+    "records": 2157,
     "report": 1801,
-    "runs": 4576,
+    "runs": 4673,
     "session": 4341,
     "status_lines": 550,
 }
-TOTAL = 103891
+TOTAL = 104287
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

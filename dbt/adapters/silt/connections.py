@@ -27,9 +27,9 @@ from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.logical_run.publication import PublicationSettings, RunPublication
 from dbt.adapters.silt.runs.logical_run.publish_mode import publish_mode
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
-from dbt.adapters.silt.runs.once import ReusedTests
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.submission import Submission
+from dbt.adapters.silt.runs.tests_not_run import ReusedTests
 from dbt.adapters.silt.status_lines import choice
 
 if TYPE_CHECKING:
@@ -195,6 +195,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     @property
     def catalog(self) -> Catalog:
+        self.node.context.looks += 1
         return self.publication.catalog
 
     def _run_later(self, statement: LaterStatement) -> None:
@@ -326,6 +327,7 @@ class SiltConnectionManager(SQLConnectionManager):
 
     def _submit(self, submission: Submission, auto_begin: bool = False) -> tuple[Connection, SiltCursor]:
         """Submits the SQL: dbt logs it with the query comment, and the cursor runs it without the comment."""
+        self.node.context.looks += 1
         return self.add_query(self._add_query_comment(submission.text), auto_begin, submission)
 
     def _query_comment(self) -> str | None:

@@ -79,6 +79,8 @@ class SiltCredentials(Credentials):
         reuse: With `unchanged`, a node is reused instead of built if its table already holds what the build would
             write, and a data test is not run again on the rows on which it has passed; the node's own config `reuse`
             takes precedence. By default every node is built, and every test is run.
+        audit: With `before_commit`, the data tests of each node judge its rows before their commit; the node's own
+            config `audit` takes precedence.
         publish: when the changes of `dbt build`, `run`, `seed`, `snapshot` and `clone` become visible: With
             `at_once`, each change is visible when its statement ends; with `after_tests`, all changes become visible
             together at the end of the run's last command, if no node and no test has failed; with `after_run`, if no
@@ -119,6 +121,7 @@ class SiltCredentials(Credentials):
     external_paths: bool = False
     keep_alive: str | None = None
     reuse: str | None = None
+    audit: str | None = None
     publish: str = "at_once"
     publish_attempts: int = 3
     held_inputs: str = "newest"
@@ -145,6 +148,8 @@ class SiltCredentials(Credentials):
         parse_resume(self.resume)
         if self.reuse not in (None, "unchanged", "never"):
             raise ValidationError(f"`reuse` must be `unchanged` or `never`, not {self.reuse!r}")
+        if self.audit not in (None, "before_commit", "never"):
+            raise ValidationError(f"`audit` must be `before_commit` or `never`, not {self.audit!r}")
         check_keep_alive(self)
         check_catalog(self)
         check_duckdb_file(self)

@@ -105,6 +105,14 @@ class SiltConfig(IncrementalConfig):
             reused.
         after_publish: a statement, or a list of statements, that run when the run is published, or after the post-hooks
             if each change is visible at once.
+        audit: `before_commit` lets the data tests of the node judge its rows before their commit.
+        scope: the rows that the tests of an audited node judge: `state`, the whole table as the commit would leave it,
+            or `changes`, the rows that the commit adds.
+        on_failure: the end of the write of an audited node if a test fails: `refuse` commits nothing; `warn` commits
+            with a warning; `quarantine` commits the good rows, and the bad rows to the table `<name>__quarantine`.
+        audit_warnings: `refuse` treats a test that warns like a test that fails.
+        max_quarantined: how many rows may be quarantined, as a number or a percentage of the written rows; 1 % by
+            default. With more, nothing is committed.
         query_tag, query_tags: a tag of the node's Spark jobs.
         file_format, table_format: accepted for projects of other adapters; every table is a Delta table.
 
@@ -123,6 +131,11 @@ class SiltConfig(IncrementalConfig):
     reuse: Any = None
     state: dict[str, Any] | None = None
     pure: bool | None = None
+    audit: str | None = None
+    scope: str | None = None
+    on_failure: str | None = None
+    audit_warnings: str | None = None
+    max_quarantined: Any = None
     after_publish: Any = None
     query_tag: str | None = None
     query_tags: Any = None
@@ -192,6 +205,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def list_relations(self, database: str | None, schema: str | None) -> list[BaseRelation]:
         if not schema:  # a temporary view, which is in no schema
             return []
+        self.connections.node.context.looks += 1
         # All are added in one step: once the cache has one relation of a schema, dbt treats relations that it lacks as
         # missing.
         with self.cache.lock:
@@ -229,6 +243,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
 
     def get_columns_in_relation(self, relation: SiltRelation) -> list[SiltColumn]:  # type: ignore[override]
         """Returns the columns of a table (from its log) or a view; an empty list if the relation is missing."""
+        self.connections.node.context.looks += 1
         with self.connections.exception_handler(f"get the columns of {relation}"):
             if relation.is_temporary or relation.external:
                 return self._columns_of_query(f"select * from {relation.render()}")

@@ -18,8 +18,10 @@ from dbt.adapters.factory import FACTORY, AdapterContainer
 from dbt.artifacts.schemas.run.v5.run import RunResultOutput, RunResultsMetadata
 from dbt.cli import main, requires
 from dbt.cli.exceptions import ExceptionExit, ResultExit
+from dbt.compilation import Compiler
 from dbt.config.profile import Profile
 from dbt.contracts.graph.manifest import Manifest
+from dbt.contracts.graph.nodes import GenericTestNode
 from dbt.events import types
 from dbt.flags import set_from_args
 from dbt.graph.queue import GraphQueue
@@ -159,6 +161,15 @@ def test_the_context_of_a_projects_yaml_takes_a_configuration_and_the_name_of_th
     parameters = list(inspect.signature(project_values.generate_schema_yml_context).parameters)  # type: ignore[attr-defined]
     assert parameters[:2] == ["config", "project_name"]
     assert list(inspect.signature(project_values.get_rendered).parameters)[:2] == ["string", "ctx"]  # type: ignore[attr-defined]
+
+
+def test_a_node_is_compiled_without_a_file_from_the_manifest() -> None:
+    """`definitions` compiles a copy of a test, before dbt compiles the test."""
+    assert list(inspect.signature(Compiler.__init__).parameters) == ["self", "config"]
+    parameters = inspect.signature(Compiler.compile_node).parameters
+    assert list(parameters)[:3] == ["self", "node", "manifest"]
+    assert "write" in parameters
+    assert "attached_node" in {each.name for each in fields(GenericTestNode)}
 
 
 def names_in(function: Any) -> set[str]:

@@ -54,7 +54,7 @@ class TestResponse:
             *("_message", "code", "rows_affected", "query_id", "run_id", "app_id", "txn_version", "table"),
             *("table_version", "operation", "rows_inserted", "rows_updated", "rows_deleted", "files_added"),
             *("files_removed", "files_skipped", "attempts", "statement_attempts", "skipped", "reused"),
-            *("changed_since", "reason", "note"),
+            *("changed_since", "reason", "note", "audits", "quarantined", "audited"),
         }
 
     @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Hashes what determines the code of each node before dbt compiles it: its text, configs and macros, and the variables.
 
 Two commands with equal hashes compile a node to the same code, unless the code depends on rows, which are inputs of the
-node, or on the time.
+node, or on the time. The query of a data test is compiled before dbt does, if it judges rows before their commit.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+from dbt.compilation import Compiler
 
 _DEFINED: Final = ("model", "seed", "snapshot", "function", "operation")
 _VARIABLES: Final = re.compile(r"\bvar\b")
@@ -126,3 +129,18 @@ def _content(node: Any) -> str:
         path = Path(node.root_path or ".", node.original_file_path)
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     return str(node.checksum.checksum)
+
+
+def compiled_query(test: Any, config: Any, manifest: Any) -> str:
+    """Returns the query of a data test as dbt would compile it, with the queries of ephemeral models.
+
+    Args:
+        test: the test's node of the manifest, which is not changed: dbt compiles it again when it runs the test.
+        config: dbt's configuration of the command.
+        manifest: dbt's manifest.
+
+    Raises:
+        DbtRuntimeError: if the test cannot be compiled.
+    """
+    compiled = Compiler(config).compile_node(deepcopy(test), manifest, write=False)
+    return str(compiled.compiled_code)

@@ -10,6 +10,7 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.engine.kernel.identifiers import listed
 from dbt.adapters.silt.engine.kernel.near_names import nearest
+from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations import unused_configs
 from dbt.adapters.silt.materializations.incremental.config import blank_names, named_twice
 from dbt.adapters.silt.materializations.incremental.config import problems as incremental_problems
@@ -17,7 +18,10 @@ from dbt.adapters.silt.materializations.incremental.strategies import key_warnin
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.materializations import audits
     from dbt.adapters.silt.materializations.unused_configs import ConfigNames
+else:
+    audits = lazy_module("dbt.adapters.silt.materializations.audits")
 
 ALL_ROWS: Final = "all"
 DIFFERENCES: Final = "differences"
@@ -56,7 +60,8 @@ def check_configs(node: Node, names: ConfigNames, project: str, others: Collecti
         found += [*blank_names(config, _OF_SNAPSHOTS), *named_twice(config), *_of_snapshots(config)]
     if node.get("language") == "python" and config.get("materialized") == "view":
         found.append("a view has no python code: use `materialized: table` or `incremental`")
-    found += [*_of_writing(node), *_of_later_statements(config), *blank_names(config, _OF_TABLES), *_of_delimiter(node)]
+    found += [*audits.problems(config), *_of_writing(node), *_of_later_statements(config)]
+    found += [*blank_names(config, _OF_TABLES), *_of_delimiter(node)]
     if found:
         listed = "\n".join(f"  - {each}" for each in found)
         raise CompilationError(f"The configuration of this {_kind(node)} cannot be used:\n{listed}")

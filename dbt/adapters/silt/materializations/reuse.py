@@ -182,15 +182,15 @@ def tolerance_ms(state: Mapping[str, Any]) -> int:
     return int(found[1]) * _MS[found[2][0]]
 
 
-def is_switched_off(variables: Mapping[str, Any]) -> bool:
-    """Returns whether `--vars` switch reuse off for a command.
+def is_switched_off(variables: Mapping[str, Any], name: str = VARIABLE) -> bool:
+    """Returns whether `--vars` switch reuse off for a command, or another feature with its own variable.
 
     Raises:
         CompilationError: if the variable is neither true nor false.
     """
-    value = variables.get(VARIABLE, True)
+    value = variables.get(name, True)
     if str(value).lower() not in ("true", "false"):
-        raise CompilationError(f"the variable `{VARIABLE}` cannot be {value!r}: it is true or false")
+        raise CompilationError(f"the variable `{name}` cannot be {value!r}: it is true or false")
     return str(value).lower() == "false"
 
 

@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.methods.audits import AuditMethods
 from dbt.adapters.silt.methods.builds import BuildMethods
 from dbt.adapters.silt.records import units
 from dbt.adapters.silt.runs.node_context import log_of
@@ -79,7 +80,7 @@ _KINDS: Mapping[str, _Kind] = {
 }
 
 
-class NodeMethods(BuildMethods):
+class NodeMethods(AuditMethods, BuildMethods):
     """The part of the adapter that plans a node for its materialization.
 
     Its methods take dbt's context of the node: the names that a macro sees -> their values.
@@ -132,6 +133,7 @@ class NodeMethods(BuildMethods):
         existing = self._existing(context)
         done = self._earlier_result(unit, context["this"]) if reused is None else reused
         if done is None:
+            unit = self.with_audits(unit, model, context["this"], context["selected_resources"])
             self._warn(context, [self.loss_warning(model, existing, context["this"].incorporate(type=kind.relation))])
         return NodePlan(None, unit, existing, done, reused is None or reuse.runs_hooks(model), prepared)
 

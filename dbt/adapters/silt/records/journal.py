@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dbt.adapters.silt.engine.kernel import file_locks
 from dbt.adapters.silt.engine.kernel.errors import StorageError
@@ -33,6 +33,8 @@ class JournalEntry:
         counts: the rows, files and attempts of the commit; unknown if it was skipped.
         skipped: whether nothing was committed, because an earlier commit holds this unit of work or the same rows.
         reason: why a node that may be reused was reused or built.
+        audits: the verdicts of the tests that judged the rows before the commit, each with its name, status and number
+            of failures.
     """
 
     time: str
@@ -49,6 +51,7 @@ class JournalEntry:
     counts: WriteCounts = field(default_factory=WriteCounts)
     skipped: bool = False
     reason: str | None = None
+    audits: list[dict[str, Any]] | None = None
 
     @classmethod
     def from_json(cls, line: str) -> JournalEntry | None:

@@ -29,6 +29,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.audits.audit import Audits
     from dbt.adapters.silt.engine.kernel.log.builds import Build
 
 FIRST, REFRESHED = 1, 2
@@ -64,6 +65,7 @@ class Unit:
         isolation_level: the node's own level, if configured.
         user_metadata: the node's own note on its commits, if configured.
         build: the build whose facts the commit records, if the node may be reused.
+        audits: the tests that judge the rows before their commit, if the node is audited.
     """
 
     app_id: str
@@ -74,6 +76,7 @@ class Unit:
     isolation_level: str | None = field(default=None, compare=False)
     user_metadata: str | None = field(default=None, compare=False)
     build: Build | None = field(default=None, compare=False)
+    audits: Audits | None = field(default=None, compare=False)
 
     @property
     def txn(self) -> tuple[str, int]:
@@ -90,7 +93,7 @@ class Unit:
 
     def part(self, number: int) -> Unit:
         """Returns the unit of a statement of this write; the last statement has this unit itself."""
-        return replace(self, app_id=f"{self.app_id}+{number}", build=None)
+        return replace(self, app_id=f"{self.app_id}+{number}", build=None, audits=None)
 
 
 @dataclass(frozen=True)

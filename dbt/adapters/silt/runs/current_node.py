@@ -13,6 +13,7 @@ from dbt_common.exceptions import DbtInternalError, DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import RelationNotFoundError
 from dbt.adapters.silt.runs.node_context import NodeContext
+from dbt.adapters.silt.runs.tests_not_run import AuditedTests
 
 if TYPE_CHECKING:
     from dbt_common.events.base_types import EventMsg
@@ -38,9 +39,13 @@ class CurrentNode:
 
     Args:
         batches: the commits of the batches of microbatch models.
+
+    Attributes:
+        audited: the tests that have judged a node's own write before its commit.
     """
 
     def __init__(self, batches: CommittedBatches) -> None:
+        self.audited = AuditedTests()
         self._batches = batches
         self._creators: Mapping[str, Mapping[str, Any]] = {}
         self._parents: Mapping[str, Sequence[str]] = {}

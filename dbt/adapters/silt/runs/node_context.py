@@ -55,6 +55,9 @@ class NodeContext:
         built_because: the reasons why it is built although it may be reused.
         test: the query of a data test, as a build that writes no table, if its result may be reused.
         facts: the facts of that query, when it has run.
+        audited: the tests that judge its own write, by their unique ids, in the order of the audits; empty if their
+            verdict on its table may be another.
+        looks: how often its code, or the code of its tests, has looked at relations or rows of the warehouse.
     """
 
     node: Any = None
@@ -72,6 +75,8 @@ class NodeContext:
     built_because: str | None = None
     test: Build | None = None
     facts: BuildFacts | None = None
+    audited: tuple[str, ...] = ()
+    looks: int = 0
 
     @property
     def is_writing_node(self) -> bool:

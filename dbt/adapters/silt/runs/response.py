@@ -6,6 +6,8 @@ in the journal's line, the line in dbt's log, and the commit's own commitInfo (s
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.write_counts import WriteCounts
 from dbt.adapters.silt.records.journal import JournalEntry
 
 if TYPE_CHECKING:
+    from dbt.adapters.silt.engine.audits.audit import AuditResult
     from dbt.adapters.silt.engine.builds.decision import Cloned, Reused
     from dbt.adapters.silt.engine.builds.passed_tests import PassedTest
     from dbt.adapters.silt.engine.commands.target import Outcome
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 _MAKES_TABLE: Final = ("CREATE", "REPLACE")
 _REUSE: Final = "REUSE"
+_AUDIT: Final = "AUDIT"
 
 
 @dataclass
@@ -42,6 +46,11 @@ class SiltResponse(AdapterResponse):
         reason: why a node or a test that may be reused was reused, built or run; or why `changed_keys` replaced all
             rows.
         note: the effect of a maintenance statement as a line, for `dbt run-operation`.
+        audits: the verdicts of the tests that have judged the rows before their commit, each with its name, status and
+            number of failures.
+        quarantined: the number of rows that went to the quarantine table instead.
+        audited: whether this is the verdict of a test that has judged the rows before their commit, and was not run
+            again.
     """
 
     run_id: str | None = None
@@ -56,6 +65,9 @@ class SiltResponse(AdapterResponse):
     changed_since: str | None = None
     reason: str | None = None
     note: str | None = None
+    audits: list[dict[str, Any]] | None = None
+    quarantined: int | None = None
+    audited: bool | None = None
 
     def __post_serialize__(self, data: dict[str, Any], context: dict[str, Any] | None = None) -> dict[str, Any]:
         """Makes each count a member of its own; omits unknown counts if dbt omits unknown values."""
@@ -96,6 +108,25 @@ class SiltResponse(AdapterResponse):
             reason=str(passed),
         )
 
+    @classmethod
+    def of_audited_test(cls, result: AuditResult, write: SiltResponse) -> SiltResponse:
+        """Creates the response of a data test that has judged a write before its commit, and is not run again."""
+        return cls(
+            _message=f"judged before the commit of {write.table}@v{write.table_version}",
+            code=_AUDIT,
+            run_id=write.run_id,
+            table=write.table,
+            table_version=write.table_version,
+            operation=_AUDIT,
+            quarantined=result.quarantined or None,
+            audited=True,
+        )
+
+    def add_audits(self, results: Sequence[AuditResult]) -> None:
+        """Adds the verdicts of the tests that have judged the rows before their commit."""
+        self.audits = [{"name": each.name, "status": each.status, "failures": each.failures} for each in results]
+        self._message = f"{self._message}; {_audited(results)}"
+
     def add_reason(self, reason: str | None) -> None:
         """Adds the reason why a node that may be reused was built."""
         if reason is not None:
@@ -132,12 +163,20 @@ def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
         table=response.table,
         skipped=bool(response.skipped),
         reason=response.reason,
+        audits=response.audits,
         txn_version=response.txn_version,
         table_version=response.table_version,
         operation=response.operation,
         counts=WriteCounts() if response.skipped else response.counts,
         **{name: getattr(facts, name) for name in who},
     )
+
+
+def _audited(results: Sequence[AuditResult]) -> str:
+    """Returns the verdicts of audits as a clause, such as "audits: 2 passed, 1 warned"."""
+    counts: Counter[str] = Counter(each.status for each in results)
+    verbs = {"pass": "passed", "warn": "warned", "fail": "failed"}
+    return "audits: " + ", ".join(f"{counts[each]:,} {verb}" for each, verb in verbs.items() if counts[each])
 
 
 def _message(outcome: Outcome) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 
+from dbt.adapters.silt.engine.audits.audit import AuditResult
 from dbt.adapters.silt.engine.builds.build_facts import facts_of_answer
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
@@ -116,11 +117,19 @@ class StatementRunner:
         response.note = result.note or None
         if unit is not None and unit.build is not None and not response.skipped:
             response.add_reason(self._node.context.built_because)
+        if result.outcome is not None and result.outcome.audits:
+            self._note_audits(result.outcome.audits, response)
         if unit is not None:
             self._units.note_done(unit)
         if result.outcome is not None:
             self._recorder.record(response, facts, self._node.context.committed)
         return response
+
+    def _note_audits(self, results: Sequence[AuditResult], response: SiltResponse) -> None:
+        """Adds the verdicts of a node's tests to the response of its write, and keeps them for these tests."""
+        response.add_audits(results)
+        if self._node.context.audited:
+            self._node.audited.note(self._node.context.audited, results, response)
 
     def take_changed_name(self, name: RelationName) -> bool:
         """Returns whether a statement has created or dropped a relation of that name since the last such call."""
@@ -194,6 +203,7 @@ class StatementRunner:
             user_metadata=unit.user_metadata if unit else None,
             replace_tables=replace_tables,
             build=self._build(unit),
+            audits=unit.audits if unit else None,
         )
 
     def _build(self, unit: Unit | None) -> Build | None:

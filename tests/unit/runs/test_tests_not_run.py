@@ -9,7 +9,7 @@ import pytest
 
 from dbt.adapters.silt.engine.builds.passed_tests import PassedTest
 from dbt.adapters.silt.engine.kernel.log.builds import BuildFacts, TableState
-from dbt.adapters.silt.runs.once import ReusedTests
+from dbt.adapters.silt.runs.tests_not_run import ReusedTests
 
 ID = "c73dcb96-4599-45eb-92d9-5453e2ddea2e"
 
@@ -26,7 +26,7 @@ class Output(io.StringIO):
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
-    monkeypatch.setattr("dbt.adapters.silt.runs.once.logger.info", lines.append)
+    monkeypatch.setattr("dbt.adapters.silt.runs.tests_not_run.logger.info", lines.append)
     return lines
 
 
