@@ -141,3 +141,29 @@ def test_without_comparing_the_keys_of_winners_the_late_writer_would_double_a_ke
 ) -> None:
     monkeypatch.setattr(NewKeys, "checked", lambda _keys, _winner, pending: pending)
     assert 2 in publish_beside_a_late_writer(store, monkeypatch)
+
+
+def test_rows_that_another_engine_has_added_before_a_run_are_compared_by_its_first_statement(store: Store) -> None:
+    process = Process(store, 1)
+    put(process.logs["a"], 1, CommitInfo(operation="WRITE"), file(process.logs["a"], 20))
+    branch = process.branch()
+    with pytest.raises(KeyViolationError, match="other engines"):
+        insert(branch["a"], 20)
+    insert(branch["a"], 21)
+    insert(branch["b"], 21)
+    assert publish(process.register, list(branch.values())) == {"a": 2, "b": 1}
+    assert all(map(is_enforced, process.logs.values()))
+
+
+def test_an_aborted_run_leaves_a_table_whose_keys_the_next_commit_compares(store: Store) -> None:
+    process, other = Process(store, 1), Process(store, 2)
+    branch = process.branch()
+    for log in branch.values():
+        insert(log, 20)
+    insert(other.logs["b"], 20)
+    with pytest.raises(ConcurrentKeyError):
+        publish(process.register, list(branch.values()), settings=SETTINGS)
+    insert(process.logs["a"], 20)
+    assert all(map(is_enforced, process.logs.values()))
+    with pytest.raises(KeyViolationError):
+        insert(process.logs["a"], 20)

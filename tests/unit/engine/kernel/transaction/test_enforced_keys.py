@@ -389,3 +389,12 @@ def test_the_statement_of_another_program_about_the_keys_is_not_believed(folder:
     put(orders.log, 3, CommitInfo(operation="WRITE"), lie)
     with pytest.raises(KeyViolationError):
         orders.append((2, "c"))
+
+
+def test_the_error_names_the_logical_run(folder: str) -> None:
+    orders = house(folder, PRIMARY)
+    facts = CommitSettings(commit_info={"dbt": {"runId": "monday"}})
+    doubled = Changes(Operation("WRITE"), adds=(orders.file([(1, "a"), (1, "b")]),))
+    with pytest.raises(KeyViolationError, match=r"\(`id` = 1\), in the run monday") as caught:
+        commit(orders.log, orders.log.snapshot(), doubled, ReadSet(), facts)
+    assert caught.value.details["run_id"] == "monday"

@@ -141,7 +141,7 @@ def commit(
         _check_not_dropped(log, base, changes)
     folder = log_folder_of(log, base)
     make_durable(log, changes, folder)
-    changes = with_checked_keys(log, base, changes)
+    changes = with_checked_keys(log, base, changes, settings.commit_info)
     pending = stamped(log, changes)
     info = commit_info_of(log, base, pending, reads, settings)
     if base is None:

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.rows.key_rows import EXAMPLES, KeyReader, KeyRows
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED, Key, KeyKind, enforced_keys, unverified_since
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit, conflict
@@ -36,10 +36,15 @@ _AT_COMMIT: Final = SetTransaction(VERIFIED, -2, END_OF_TIME)
 _ONLY_REMOVE: Final = ("DELETE", "TRUNCATE")
 
 
-def with_checked_keys(log: DeltaLog, base: Snapshot | None, changes: Changes) -> Changes:
+def with_checked_keys(
+    log: DeltaLog, base: Snapshot | None, changes: Changes, facts: Mapping[str, Json] | None = None
+) -> Changes:
     """Checks the enforced keys of a table after these changes; returns the changes with the statement that they hold.
 
     If only rows of other engines break a key, changes that add no rows are returned without the statement.
+
+    Args:
+        facts: the fields of `commitInfo`, whose logical run an error names.
 
     Raises:
         KeyViolationError: if two rows would have the same key.
@@ -53,13 +58,19 @@ def with_checked_keys(log: DeltaLog, base: Snapshot | None, changes: Changes) ->
         return changes
     files = KeyFiles.of(log, base, changes, metadata)
     for name, key in keys.items():
-        violation = _Constraint(log, files, name, key).violation()
+        violation = _Constraint(log, files, name, key, _run_of(facts or {})).violation()
         if violation is None:
             continue
         if not files.is_new_rule and not _adds_rows(changes):
             return changes
         raise violation
     return replace(changes, transactions=(*changes.transactions, _AT_COMMIT))
+
+
+def _run_of(facts: Mapping[str, Json]) -> str | None:
+    of_dbt = facts.get("dbt")
+    run = of_dbt.get("runId") if isinstance(of_dbt, Mapping) else None
+    return run if isinstance(run, str) else None
 
 
 def _adds_rows(changes: Changes) -> bool:
@@ -124,6 +135,7 @@ class _Constraint:
     files: KeyFiles
     name: str
     key: Key
+    run: str | None
 
     def violation(self) -> DataRejectedError | None:
         """Returns the error for the rows that break the key, if any do."""
@@ -158,12 +170,12 @@ class _Constraint:
         base = self.files.base
         since = None if base is None or self.files.is_new_rule else unverified_since(base.transactions, base.version)
         others = "" if since is None else f", with the rows that other engines have added since version {since}"
-        shown = as_text(examples)
+        shown, run = as_text(examples), "" if self.run is None else f", in the run {self.run}"
         return kind(
-            f"{what} the enforced key `{self.name}`, {self.key.sql}{others}: {shown}",
+            f"{what} the enforced key `{self.name}`, {self.key.sql}{others}: {shown}{run}",
             table=self.log.name,
             version=None if base is None else base.version,
-            details={"constraint": self.name, "columns": self.key.columns, "examples": shown},
+            details={"constraint": self.name, "columns": self.key.columns, "examples": shown, "run_id": self.run},
         )
 
 
