@@ -44,6 +44,7 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Where other engines find the tables": ("catalog", "duckdb_file"),
     "How a run continues": ("run_id", "resume", "reuse", "publish", "publish_attempts", "held_inputs"),
+    "Which rules tables have": ("enforced_keys",),
     "Conflicts with other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
     "The target that packages see": ("target_type",),
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
+from dbt.adapters.silt.dbt_seams.enforced_constraints import keep_enforced
 from dbt.adapters.silt.dbt_seams.parse_errors import explain_missing_results, explain_parse_errors
 from dbt.adapters.silt.engine.catalog.names.relation_names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
@@ -91,6 +92,8 @@ class SiltCredentials(Credentials):
         held_inputs: which rows of its inputs a held run reads when it is continued: With `newest`, it reads the newest
             rows, and builds again what it has built from older rows; with `first`, it reads the rows as they were when
             the run first read them.
+        enforced_keys: whether the primary keys and unique keys of contracts are enforced by every commit, unless a
+            constraint or the config `enforced_keys` of its model says otherwise; by default they are recorded.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
         duckdb_file: a file of DuckDB, relative to the project, for BI tools: each command that writes replaces it at
@@ -125,6 +128,7 @@ class SiltCredentials(Credentials):
     publish: str = "at_once"
     publish_attempts: int = 3
     held_inputs: str = "newest"
+    enforced_keys: bool = False
     catalog: str | None = None
     duckdb_file: str | None = None
 
@@ -160,6 +164,7 @@ class SiltCredentials(Credentials):
             raise ValidationError(f"`held_inputs` must be `newest` or `first`, not {self.held_inputs!r}")
         # Not when the adapter starts: `dbt retry` reads the results of the last command, and dbt parses the project,
         # before it creates an adapter. At that moment only the profile's class has run.
+        keep_enforced()
         explain_missing_results()
         explain_parse_errors()
 
@@ -215,6 +220,7 @@ class SiltCredentials(Credentials):
             "publish",
             "publish_attempts",
             "held_inputs",
+            *(("enforced_keys",) if self.enforced_keys else ()),
             "catalog",
             "duckdb_file",
         )

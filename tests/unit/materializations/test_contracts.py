@@ -72,3 +72,23 @@ def test_each_type_of_a_contract_that_spark_lacks_is_named_with_its_column() -> 
         check_contract(columns, {"strng": "Did you mean `string`?"}.get)
     assert str(caught.value).strip().endswith("does not have:\n    - `a` has `strng`. Did you mean `string`?")
     check_contract({"b": columns["b"]}, {}.get)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        ({"type": "primary_key", "columns": ["id"]}, "primary key (`id`) enforced"),
+        ({"type": "unique", "columns": ["id"], "expression": "rely"}, "unique (`id`) rely enforced"),
+        ({"type": "unique", "columns": ["id"], "expression": "NOT  ENFORCED"}, "unique (`id`) NOT  ENFORCED"),
+        ({"type": "foreign_key", "columns": ["id"], "expression": "t (id)"}, "foreign key (`id`) references t (id)"),
+        ({"type": "check", "expression": "id > 0"}, "check (id > 0)"),
+    ],
+)
+def test_by_default_of_the_profile_the_keys_that_can_be_enforced_are(
+    constraint: dict[str, object], expected: str
+) -> None:
+    def render(given: dict[str, object]) -> str | None:
+        return constraint_sql(ModelLevelConstraint.from_dict(given))
+
+    found = table_elements({"id": {"name": "id", "data_type": "int"}}, [constraint], render, False, enforced_keys=True)
+    assert found == ["`id` int", expected]

@@ -73,3 +73,29 @@ def test_not_null_follows_the_contract() -> None:
 def test_a_check_on_a_column_that_the_table_lacks_is_not_added_yet() -> None:
     added = (*COLUMNS, "`size` int", "check (SIZE > 0)", "check (id > 1)")
     assert changes({}, None, *added) == ["add check (id > 1\n)"]
+
+
+ENFORCED = {"silt.constraints.primary_key_1": '{"kind": "primary key", "columns": ["Id"], "enforced": true}'}
+RECORDED = {"silt.constraints.pk": '{"kind": "primary key", "columns": ["name"]}'}
+BY_HAND = {"silt.constraints.by_hand": '{"kind": "unique", "columns": ["name"], "enforced": true}'}
+
+
+@pytest.mark.parametrize(
+    ("there", "elements", "expected"),
+    [
+        ({}, ["primary key (id) enforced"], ["add primary key (`id`) enforced"]),
+        ({}, ["constraint k unique (id, name) enforced"], ["add constraint `k` unique (`id`, `name`) enforced"]),
+        (ENFORCED, ["primary key (id) enforced"], []),
+        (ENFORCED, ["primary key (id)"], ["drop constraint `primary_key_1`", "add primary key (`id`)"]),
+        (ENFORCED, [], ["drop constraint `primary_key_1`"]),
+        (BY_HAND, [], []),
+        (BY_HAND, ["unique (name) not enforced"], ["drop constraint `by_hand`", "add unique (`name`)"]),
+        (RECORDED, ["primary key (id) enforced"], ["drop constraint `pk`", "add primary key (`id`) enforced"]),
+        (RECORDED, ["primary key (name)"], []),
+        (RECORDED, [], []),
+        ({}, ["`late` int", "unique (late) enforced"], []),
+    ],
+)
+def test_enforced_keys_are_added_and_dropped(there: dict[str, str], elements: list[str], expected: list[str]) -> None:
+    columns = [*COLUMNS, *(each for each in elements if each.startswith("`"))]
+    assert changes(there, {}, *columns, *(each for each in elements if not each.startswith("`"))) == expected

@@ -20,6 +20,8 @@ Render = Callable[[dict[str, Any]], str | None]
 _OF_THE_COLUMN = (ConstraintType.not_null, ConstraintType.custom)
 """The only constraint that the format stores in a column; all other constraints belong to the table."""
 
+_ENFORCEABLE = (ConstraintType.primary_key, ConstraintType.unique)
+
 _OF_COLUMNS = (ConstraintType.primary_key, ConstraintType.unique, ConstraintType.foreign_key)
 
 
@@ -45,12 +47,14 @@ def table_elements(
     constraints: Sequence[Mapping[str, Any]],
     render: Render,
     with_comments: bool,
+    enforced_keys: bool = False,
 ) -> list[str]:
     """Returns the parts in the parentheses of CREATE TABLE: the columns of a contract, then the table's constraints.
 
     Args:
         columns, constraints: the model's, as dbt passes them to macros.
         with_comments: whether column descriptions become comments.
+        enforced_keys: whether keys that do not say so are enforced.
     """
     not_null = {
         without_quotes(name).lower() for each in constraints if _is_not_null(each) for name in each.get("columns") or []
@@ -62,8 +66,25 @@ def table_elements(
         for constraint in column.get("constraints") or []
         if constraint["type"] not in _OF_THE_COLUMN
     ]
-    rendered = [render(dict(each)) for each in (*own, *constraints) if not _is_not_null(each)]
+    of_table = [dict(each) for each in (*own, *constraints) if not _is_not_null(each)]
+    rendered = [render(_enforced(each) if enforced_keys else each) for each in of_table]
     return [*elements, *(text for text in rendered if text)]
+
+
+def _enforced(constraint: dict[str, Any]) -> dict[str, Any]:
+    """Returns a constraint, as an enforced key if it is a key that can be enforced and does not say whether it is."""
+    expression = constraint.get("expression") or ""
+    if constraint["type"] not in _ENFORCEABLE or says_enforced(expression) is not None:
+        return constraint
+    return {**constraint, "expression": f"{expression} enforced".strip()}
+
+
+def says_enforced(expression: str | None) -> bool | None:
+    """Returns whether the words at the end of a key say that it is enforced; None if they say nothing about it."""
+    words = (expression or "").lower().split()
+    if "enforced" not in words:
+        return None
+    return words[words.index("enforced") - 1 : words.index("enforced")] != ["not"]
 
 
 def constraint_sql(constraint: ModelLevelConstraint) -> str | None:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal
+from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind, table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties, checked
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, CreateTable
@@ -20,6 +21,9 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 
 _NOT_COMPARED = re.compile(r"delta\.(feature\..*|min(reader|writer)version)|comment", re.IGNORECASE)
 """The properties that request a change of the protocol or the columns, and are not stored as written."""
+
+_NUMBERED_KEY = re.compile(r"(primary_key|unique)_\d+", re.IGNORECASE)
+"""The generated name of an unnamed key."""
 
 _NUMBERED = re.compile(r"check_\d+", re.IGNORECASE)
 """The generated name of an unnamed check."""
@@ -46,6 +50,7 @@ def alterations(
         later = {each.name.lower() for each in contract.columns} - {name.lower() for name in schema.names}
         checks = [each for each in contract.constraints if not _names_any(each.condition, later)]
         found += _of_checks(checks, TableProperties(configuration).constraints)
+        found += _of_keys(contract.constraints, table_keys(configuration), later)
         found += _of_columns({each.name.lower(): each.nullable for each in contract.columns}, schema)
     return found
 
@@ -87,6 +92,33 @@ def _of_checks(declared: Iterable[Constraint], there: Mapping[str, str]) -> Iter
             yield f"add constraint {quote(each.name)} check ({each.condition}\n)"
         elif not each.name and _plain(each.condition) not in left.values():
             yield f"add check ({each.condition}\n)"
+
+
+def _of_keys(declared: Iterable[Constraint], there: Mapping[str, Key], later: set[str]) -> Iterator[str]:
+    """Yields the keys to drop, then the keys to add: their rows are checked then.
+
+    A key is changed if it is enforced in the model or in the table, and not in the other. An enforced key that is not
+    in the model may belong to another owner, and is kept unless its name was generated.
+    """
+    keys = {_key(each.kind.value, each.columns): each for each in declared if each.kind is not ConstraintKind.CHECK}
+    add = {key: each for key, each in keys.items() if each.enforced and not later.intersection(key[1])}
+    has_primary = any(each.kind is ConstraintKind.PRIMARY_KEY for each in add.values())
+    for name, key in there.items():
+        own = _key(key.kind.value, key.columns)
+        if key.enforced and own in add:
+            del add[own]
+        elif own in add or (has_primary and key.kind is KeyKind.PRIMARY_KEY):
+            yield f"drop constraint {quote(name)}"
+        elif key.enforced and (own in keys or _NUMBERED_KEY.fullmatch(name)):
+            yield f"drop constraint {quote(name)}"
+            add |= {own: keys[own]} if own in keys else {}
+    for each in add.values():
+        named = f"constraint {quote(each.name)} " if each.name else ""
+        yield f"add {named}{each.kind.value} ({quoted_list(each.columns)}){' enforced' if each.enforced else ''}"
+
+
+def _key(kind: str, columns: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    return kind, tuple(name.lower() for name in columns)
 
 
 def _of_columns(declared: Mapping[str, bool], schema: StructType) -> Iterator[str]:

@@ -23,6 +23,7 @@ from dbt.adapters.silt.materializations.contracts import (
     comment_changes,
     constraint_sql,
     documented_comments,
+    says_enforced,
     table_elements,
 )
 from dbt.adapters.silt.runs.once import first_time
@@ -44,6 +45,7 @@ class ContractMethods(metaclass=AdapterMeta):
     """The part of the adapter that defines columns and constraints."""
 
     connections: SiltConnectionManager
+    config: Any
 
     @abstractmethod
     def _snapshot(self, relation: SiltRelation) -> Snapshot:
@@ -97,7 +99,9 @@ class ContractMethods(metaclass=AdapterMeta):
     def table_elements(self, model: Mapping[str, Any], with_comments: bool) -> list[str]:
         """Returns the columns and constraints of a model's contract, as in CREATE TABLE."""
         render: Callable[[dict[str, Any]], str | None] = self.render_raw_model_constraint  # type: ignore[attr-defined]
-        return table_elements(model["columns"], model.get("constraints") or [], render, with_comments)
+        own = (model.get("config") or {}).get("enforced_keys")
+        enforced = self.config.credentials.enforced_keys if own is None else bool(own)
+        return table_elements(model["columns"], model.get("constraints") or [], render, with_comments, enforced)
 
     @available.parse_list
     def definition_changes(self, model: Mapping[str, Any], relation: SiltRelation) -> list[str]:
@@ -126,7 +130,8 @@ class ContractMethods(metaclass=AdapterMeta):
     ) -> str | None:
         """Renders constraints as dbt does, but warns only once in a command that keys are not enforced."""
         is_key = cls.CONSTRAINT_SUPPORT.get(parsed_constraint.type) is ConstraintSupport.NOT_ENFORCED
-        if is_key and parsed_constraint.warn_unenforced and first_time("keys are not enforced"):
+        is_recorded = is_key and not says_enforced(parsed_constraint.expression)
+        if is_recorded and parsed_constraint.warn_unenforced and first_time("keys are not enforced"):
             warn_or_error(ConstraintNotEnforced(constraint="primary_key, foreign_key and unique", adapter="silt"))
         return render_func(parsed_constraint)
 
