@@ -33,6 +33,7 @@ CAPABILITIES: Final = {
     "files": r"external_location|read_files|file_locations|\.csv",
     "clones": r"clone",
     "collations": r"(?i)collat",
+    "enforced keys": r"enforced",
     "empty": r"--empty|--sample",
     "accelerator": r"accelerat",
     "duckdb_file": r"duckdb_file",

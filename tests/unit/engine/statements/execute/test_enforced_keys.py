@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import io
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from deltalake import write_deltalake
 
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     InvalidStatementError,
     KeyViolationError,
     NotNullViolationError,
+    SiltError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo
 from tests.unit.engine.house import House, side_by_side
+from tests.unit.engine.kernel.log_builder import put
 
 ORDERS = "create table main.orders (id bigint, day date, note string, constraint pk primary key (id) enforced)"
 ROWS = "insert into main.orders values (1, date'2026-01-01', 'a'), (2, date'2026-01-02', 'b')"
@@ -184,10 +189,21 @@ def test_a_transaction_is_refused_at_the_statement_that_doubles_a_key(orders: Ho
 
 
 def test_rows_of_another_engine_make_the_key_unverified_until_the_next_write(orders: House) -> None:
-    write_deltalake(orders.delta_rs("orders"), pa.table({"id": [9], "day": pa.nulls(1, pa.date32()), "note": ["z"]}),
-                    mode="append")  # fmt: skip
+    log, sink = orders.log("orders"), io.BytesIO()
+    pq.write_table(pa.table({"id": [9], "day": pa.nulls(1, pa.date32()), "note": ["z"]}), sink)
+    log.store.put("theirs.parquet", sink.getvalue())
+    added = AddFile("theirs.parquet", {}, len(sink.getvalue()), log.clock.now_ms())
+    put(log, 2, CommitInfo(operation="WRITE", engine_info="other"), added)
     assert notes(orders) == {"pk": "enforced, but unverified since version 2"}
     with pytest.raises(KeyViolationError):
         orders.sql("insert into main.orders values (9, null, 'x')")
     orders.sql("insert into main.orders values (10, null, 'x')")
     assert notes(orders) == {"pk": "enforced"}
+
+
+def test_a_view_cannot_have_an_enforced_key_and_the_table_below_it_has(orders: House) -> None:
+    orders.sql("create view main.seen as select * from main.orders")
+    with pytest.raises(SiltError):
+        orders.sql("alter table main.seen add constraint k unique (id) enforced")
+    with pytest.raises(KeyViolationError):
+        orders.sql("insert into main.orders select * from main.seen")
