@@ -14,7 +14,7 @@ from dbt.adapters.silt.engine.datasource import part_files
 from dbt.adapters.silt.engine.datasource.options import Options
 from dbt.adapters.silt.engine.datasource.write_plan import Asked
 from dbt.adapters.silt.engine.datasource.writers import Finished, abort
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, MetadataChangedError
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, KeyViolationError, MetadataChangedError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from tests.unit.engine.datasource.tables import FEED, Tables, in_order, raises, texts
 from tests.unit.engine.datasource.test_read import EVERY_TYPE
@@ -168,6 +168,17 @@ def test_rules_without_expressions_are_enforced(tables: Tables) -> None:
     assert data_files(tables, "t") == paths(tables, "t")
     adds = tables.house.log("t").snapshot().add_files()
     assert sorted(add.base_row_id for add in adds if add.base_row_id is not None)[0] == 0
+
+
+def test_an_enforced_key_refuses_the_rows_of_a_program_and_leaves_no_file(tables: Tables) -> None:
+    tables.house.sql("create table main.t (id bigint, primary key (id) enforced)")
+    tables.write(tables.query("select id from range(3)"), "t")
+    with raises("SILT_KEY_VIOLATION", "`primary_key_1`"):
+        tables.write(tables.query("select id from range(2, 5)"), "t")
+    with pytest.raises(KeyViolationError):
+        tables.house.warehouse.write(tables.query("select id from range(2, 5)"), "main.t")
+    assert data_files(tables, "t") == paths(tables, "t")
+    assert tables.house.log("t").snapshot().version == 1
 
 
 def test_strings_are_checked_against_the_lengths_of_their_columns(tables: Tables) -> None:
