@@ -13,34 +13,34 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # The lines of Python that each room may have. A room is a top-level folder of the package or of its engine; "." is the
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
-    ".": 1702,
-    "cli": 4544,
+    ".": 1716,
+    "cli": 5019,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4583,
     "engine": 1035,
     "engine/answers": 1250,
-    "engine/arrow": 456,
+    "engine/arrow": 924,
     "engine/audits": 542,
     "engine/builds": 1050,
-    "engine/catalog": 7200,
+    "engine/catalog": 7856,
     "engine/changed_keys": 1254,
     "engine/commands": 13539,
     "engine/datasource": 2250,
-    "engine/kernel": 23060,
+    "engine/kernel": 23111,
     "engine/sql": 7750,
-    "engine/statements": 7764,
+    "engine/statements": 7773,
     "kept_spark": 1150,
     "materializations": 6557,
     "methods": 2325,
     "records": 2160,
     "report": 1801,
-    "runs": 4676,
-    "session": 4341,
+    "runs": 4692,
+    "session": 4360,
     "status_lines": 550,
 }
-TOTAL = 104446
+TOTAL = 106163
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -62,7 +62,7 @@ FLOORS = (
     ("command_server", "status_lines"),
     ("cli/shell",),
     ("cli", "runs/logical_run"),
-    ("runs",),
+    ("cli/branching", "runs"),
     ("credentials", "materializations/incremental", "materializations/external"),
     ("materializations", "relation", "session"),
     ("connections", "endpoint/core", "materializations/python_models", "materializations/unit_tests"),

@@ -54,6 +54,7 @@ WAREHOUSE_METHODS = [
 ]
 ERRORS = [
     "AuditFailedError",
+    "BranchNotFoundError",
     "ChangeDataNotRecordedError",
     "ChangesMissingError",
     "CheckViolationError",
@@ -89,6 +90,7 @@ ERRORS = [
     "KeptSparkError",
     "KeptSparkInUseError",
     "KeyViolationError",
+    "MergeConflictError",
     "MetadataChangedError",
     "MissingLogVersionError",
     "MultipleSourceRowsError",

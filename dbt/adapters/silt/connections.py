@@ -25,7 +25,7 @@ from dbt.adapters.silt.runs import ending
 from dbt.adapters.silt.runs.current_node import CurrentNode
 from dbt.adapters.silt.runs.logical_run.invocation import Invocation
 from dbt.adapters.silt.runs.logical_run.publication import PublicationSettings, RunPublication
-from dbt.adapters.silt.runs.logical_run.publish_mode import publish_mode
+from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode, publish_mode
 from dbt.adapters.silt.runs.logical_run.retry import run_id_of_commits
 from dbt.adapters.silt.runs.recorder import Recorder
 from dbt.adapters.silt.runs.submission import Submission
@@ -100,10 +100,15 @@ class SiltConnectionManager(SQLConnectionManager):
         given = cast("SiltCredentials", self.profile.credentials)
         try:
             mode = publish_mode(self.invocation.variables, given.publish)
+            if given.branch and mode is not PublishMode.AT_ONCE:
+                problem = f"a command on the branch `{given.branch}` cannot publish: `silt merge` publishes the branch"
+                raise InvalidSettingError(problem, remedy="Leave the variable `silt_publish` out")
         except InvalidSettingError as error:
             raise DbtRuntimeError(str(error)) from error
         names = (given.database, given.schema)
-        settings = PublicationSettings(mode, *names, given.publish_attempts, given.held_inputs == "newest")
+        settings = PublicationSettings(
+            mode, *names, given.publish_attempts, given.held_inputs == "newest", given.branch
+        )
         return RunPublication(self.invocation, settings, lambda: self.environment.catalog, self._run_later)
 
     @property
@@ -268,7 +273,7 @@ class SiltConnectionManager(SQLConnectionManager):
     def _write_duckdb_file(self) -> None:
         """Replaces the profile's file of DuckDB, if any; a failure is only a warning."""
         given = cast("SiltCredentials", self.profile.credentials)
-        if given.duckdb_file is None:
+        if given.duckdb_file is None or given.branch:  # the file shows the visible tables
             return
         target = (self.invocation.project_root / given.duckdb_file).absolute()
         try:

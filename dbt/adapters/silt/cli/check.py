@@ -77,7 +77,7 @@ def run(arguments: Namespace) -> int:
             log = table_of(arguments.table, arguments)
             checked = [check(log, bars.of_table(log.name), arguments.data)]
         else:
-            checked = list(_all(open_warehouse(arguments).catalog, bars, arguments.data))
+            checked = list(_all(open_warehouse(arguments, on_branch=False).catalog, bars, arguments.data))
     return show(answer(checked, arguments.data), arguments.json)
 
 

@@ -32,9 +32,16 @@ SUBCOMMANDS: Final = (
     "rollback",
     "publish",
     "drop-run",
+    "branch",
+    "branches",
+    "diff",
+    "merge",
     "session",
 )
 """The subcommands in the order of the help, each a module of this package; only the chosen module is loaded."""
+
+BRANCHING: Final = ("branch", "branches", "diff", "merge")
+"""The subcommands in the folder for named branches."""
 
 DBT: Final = "dbt"
 """The subcommand whose arguments are dbt's own."""
@@ -100,7 +107,8 @@ def _leave_out(*names: str) -> None:
 
 
 def _subcommand(name: str) -> Subcommand:
-    return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{name.replace('-', '_')}"))
+    folder = "branching." if name in BRANCHING else ""
+    return cast("Subcommand", importlib.import_module(f"dbt.adapters.silt.cli.{folder}{name.replace('-', '_')}"))
 
 
 def parser_of(names: Iterable[str]) -> ArgumentParser:

@@ -40,6 +40,7 @@ def add(subparsers: Subparsers) -> None:
     parser = subcommand(subparsers, "sql", "run statements, or open a shell for them", _DESCRIPTION)
     parser.add_argument("text", metavar="TEXT", nargs="?", help='statements, as in "select count(*) from main.orders"')
     parser.add_argument("--run", metavar="ID", help="show the warehouse as this run sees it, which is not published")
+    parser.add_argument("--branch", metavar="NAME", help="read and write on this branch, instead of the profile's")
     parser.add_argument("-f", "--file", metavar="FILE", help="run the statements of a file")
     parser.add_argument("--csv", metavar="FILE", help="write the rows of one statement as CSV; `-` prints them")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows of one statement as a Parquet file")
@@ -52,7 +53,10 @@ def run(arguments: Namespace) -> int:
     text = _text(arguments)
     texts = None if text is None else commands.pieces(text)
     _check_one(arguments, texts)
-    opened = statements.Statements(shell_context(open_warehouse(arguments), arguments.run))
+    warehouse = open_warehouse(arguments, on_branch=arguments.branch is None and arguments.run is None)
+    if arguments.branch is not None:
+        warehouse = warehouse.on_branch(arguments.branch)
+    opened = statements.Statements(shell_context(warehouse, arguments.run))
     try:
         if texts is None:
             prompt.Prompt(opened).run()
@@ -74,6 +78,8 @@ def _check(arguments: Namespace) -> None:
     Raises:
         InvalidArgumentError: if they cannot, or a file cannot be written.
     """
+    if arguments.run is not None and arguments.branch is not None:
+        raise InvalidArgumentError("both a run and a branch are given", remedy="Give only one of them")
     if arguments.text is not None and arguments.file is not None:
         raise InvalidArgumentError("both statements and a file are given", remedy="Give only one of them")
     if sum((arguments.json, arguments.csv is not None, arguments.parquet is not None)) > 1:
@@ -135,6 +141,8 @@ def shell_context(opened: OpenWarehouse, run: str | None = None) -> ShellContext
         request |= {"profile": target.profile, "target": target.name}
         if opened.target_path is not None:
             request["manifest"] = str(opened.target_path / "manifest.json")
+    if run is not None or opened.branch:
+        request["named_branch"] = opened.branch
     if run is not None:
         branch = catalog.run_branches(opened.database).find(run).branch
         request["branch"] = branch

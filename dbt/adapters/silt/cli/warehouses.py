@@ -6,7 +6,7 @@ import os
 import re
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -50,6 +50,7 @@ class OpenWarehouse:
         database, schema: the defaults of a name without these parts.
         target_path: the target path of the dbt project, if any.
         target: the target of the project's profile, if any.
+        branch: the named branch that the catalog shows; empty if it shows the published tables.
     """
 
     catalog: Catalog
@@ -58,6 +59,16 @@ class OpenWarehouse:
     schema: str
     target_path: Path | None = None
     target: profile.Target | None = None
+    branch: str = ""
+
+    def on_branch(self, name: str) -> OpenWarehouse:
+        """Returns the same warehouse as a named branch, or the branch of a run, shows it.
+
+        Raises:
+            BranchNotFoundError: if neither exists.
+        """
+        branch = self.catalog.named_branches(self.database).branch(name)
+        return replace(self, catalog=self.catalog.on_branch(self.database, branch), branch=name)
 
     def name(self, text: str) -> RelationName:
         """Returns the full name for a short name: `table`, `schema.table` or `database.schema.table`.
@@ -122,8 +133,11 @@ def add_warehouse_options(parser: ArgumentParser) -> None:
     group.add_argument("--target-path", metavar="PATH", help="where dbt writes its artifacts, by default target/")
 
 
-def open_warehouse(arguments: Namespace) -> OpenWarehouse:
+def open_warehouse(arguments: Namespace, on_branch: bool = True) -> OpenWarehouse:
     """Opens the warehouse that the arguments name.
+
+    Args:
+        on_branch: whether it is shown as the profile's branch shows it, if the profile names a branch.
 
     Raises:
         InvalidSettingError: if the warehouse does not exist, or the project or its profile cannot be used.
@@ -136,7 +150,9 @@ def open_warehouse(arguments: Namespace) -> OpenWarehouse:
         check_locations(found.locations)
         catalog = open_databases(found.locations, found.storages, found.external_paths).catalog
         _check_exists(found.locations[found.database])
-        return OpenWarehouse(catalog, found.locations, found.database, found.schema, project.target_path, found.target)
+        names = (found.database, found.schema)
+        opened = OpenWarehouse(catalog, found.locations, *names, project.target_path, found.target)
+        return opened.on_branch(found.branch) if found.branch and on_branch else opened
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
             return _warehouse_at(str(folder), arguments)

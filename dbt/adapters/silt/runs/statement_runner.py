@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
-from dbt.adapters.silt.engine.sql.ast import Begin, SetSetting, Statement
+from dbt.adapters.silt.engine.sql.ast import Begin, ResetSetting, SetSetting, Statement
 from dbt.adapters.silt.engine.statements.execute.affected_tables import Written
 from dbt.adapters.silt.engine.statements.transactions.session_transaction import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
@@ -263,7 +263,7 @@ def _check_is_unit(statement: Statement) -> None:
             "dbt's statements are units of work, which are committed one by one, not in a transaction",
             remedy="Leave `begin` and `commit` out",
         )
-    if isinstance(statement, SetSetting) and statement.key == BRANCH_SETTING:
+    if isinstance(statement, (SetSetting, ResetSetting)) and statement.key == BRANCH_SETTING:
         raise UnsupportedStatementError(
             f"dbt's statements belong to their own run, so `{BRANCH_SETTING}` cannot be set",
             remedy="Use `silt sql` for statements on the branch of a run",

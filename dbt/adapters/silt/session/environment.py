@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import threading
@@ -81,8 +82,23 @@ class Environment:
 
     @property
     def catalog(self) -> Catalog:
-        """The relations of the warehouse, with the caches that statements use."""
-        return self._databases.catalog
+        """The relations of the warehouse, or of the profile's branch, with the caches that statements use.
+
+        Raises:
+            BranchNotFoundError: if the profile's branch does not exist.
+        """
+        return self._databases.catalog if self.branch is None else self._on_branch
+
+    @functools.cached_property
+    def branch(self) -> Branch | None:
+        """The named branch on which all sessions of the profile work, if any. Raises as `catalog`."""
+        given, catalog = self._credentials, self._databases.catalog
+        return catalog.named_branches(given.database).named(given.branch) if given.branch else None
+
+    @functools.cached_property
+    def _on_branch(self) -> Catalog:
+        assert self.branch is not None
+        return self._databases.catalog.on_branch(self._credentials.database, self.branch)
 
     @property
     def accelerated(self) -> dict[str, str]:
@@ -257,7 +273,7 @@ class Environment:
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials
-        return Warehouse.over(
+        opened = Warehouse.over(
             session,
             self._databases,
             (given.database, given.schema),
@@ -272,6 +288,7 @@ class Environment:
                 log_skips=False,  # dbt's log and results report them
             ),
         )
+        return opened if self.branch is None else opened.for_session(session, branch=self.branch)
 
 
 _OF_THE_RUN = ("run_id", "resume", "target_type", "publish", "publish_attempts", "held_inputs")

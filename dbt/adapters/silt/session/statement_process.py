@@ -119,10 +119,12 @@ def credentials_of(given: Mapping[str, Any]) -> SiltCredentials:
     Raises:
         InvalidSettingError: if the profile cannot be used.
     """
+    branch = {"branch": given["named_branch"], "publish": "at_once"} if "named_branch" in given else {}
     if given["profile"] is None:
-        return SiltCredentials(**given["credentials"])
+        return SiltCredentials(**given["credentials"], **branch)
     try:
         fields = fields_of_target(Path(given["profiles_dir"], "profiles.yml"), given["profile"], given["target"])
+        fields = {**fields, **branch}
         of_warehouse = {name: value for name, value in fields.items() if name not in ("type", "threads")}
         SiltCredentials.validate(of_warehouse)
         return SiltCredentials.from_dict(of_warehouse)

@@ -85,6 +85,7 @@ class Warehouse:
         external_paths: whether tables may name files outside of the warehouse.
         storages: the settings of object stores.
         target: the profile's target.
+        branch: the named branch of its commands; empty if it names no branch.
     """
 
     locations: Mapping[str, str]
@@ -93,6 +94,7 @@ class Warehouse:
     external_paths: bool = False
     storages: Storages = field(default_factory=Storages)
     target: Target | None = None
+    branch: str = ""
 
 
 def find_project(arguments: Namespace) -> Project | None:
@@ -140,6 +142,7 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         _field(fields, "external_paths", "false").lower() == "true",
         profile_locations.storages_of(locations, _all_rendered(fields.get("storage")), databases),
         _for_spark(project, profiles_dir, (name, target_name), fields),
+        _field(fields, "branch", ""),
     )
 
 

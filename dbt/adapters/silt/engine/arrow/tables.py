@@ -75,8 +75,8 @@ class TableSource:
         opened = open_databases(locations, storages(locations, self.storage), self.external_paths)
         catalog = opened.catalog
         if self.branch is not None:
-            run = catalog.run_branches(name.database).find(self.branch)
-            catalog = catalog.on_branch(name.database, catalog.branch(name.database, run.branch, only=name))
+            branch = catalog.named_branches(name.database).branch(self.branch, only=name)
+            catalog = catalog.on_branch(name.database, branch)
         return catalog.table(name)
 
     @property

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from functools import partial
 from typing import cast
 
+from dbt.adapters.silt.engine.catalog.branches import named_documents
 from dbt.adapters.silt.engine.catalog.branches.attempts import delete_old_branches, held_files
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.branch_database import BranchDatabase
+from dbt.adapters.silt.engine.catalog.branches.named_branches import NamedBranches
 from dbt.adapters.silt.engine.catalog.branches.run_branches import RunBranches
 from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_database import FolderDatabase
@@ -68,6 +71,7 @@ class Catalog:
         }
         for name, database in self._databases.items():
             self._registers[name].names = database.published
+            self._registers[name].cuts = partial(named_documents.live_cuts, self._registers[name].store, clock)
 
     def for_statement(self) -> Catalog:
         """Returns the same catalog for a statement: its first read requests the names in an object store, only once.
@@ -102,6 +106,12 @@ class Catalog:
         """Returns the branches of the runs of a database."""
         self.check_database(database)
         return RunBranches(self._registers[check_identifier(database, "database")])
+
+    def named_branches(self, database: str) -> NamedBranches:
+        """Returns the named branches of a database, with which also the branches of runs are found."""
+        self.check_database(database)
+        name = check_identifier(database, "database")
+        return NamedBranches(self._registers[name], name, self.schemas)
 
     def held_files(self, log: DeltaLog) -> dict[str, set[str]]:
         """Returns the files of a table that branches of its database need, by the branch's id; see `held_files`."""

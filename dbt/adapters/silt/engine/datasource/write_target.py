@@ -115,7 +115,7 @@ class TargetTable:
         """The branch of the run, joined by this process."""
         if self.source.branch is None or self._is_path:
             return None
-        return self._published.run_branches(self.source.relation.database).join(self.source.branch)
+        return self._published.named_branches(self.source.relation.database).join(self.source.branch)
 
     @cached_property
     def _catalog(self) -> Catalog:

@@ -13,6 +13,7 @@
           ConcurrentKeyError
           ConcurrentCreateError
           ConcurrentDropError
+          MergeConflictError
         CommitAttemptsExhaustedError
         CommitStateUnknownError
         RunInProgressError
@@ -34,6 +35,7 @@
         RetentionTooShortError
         VersionNotFoundError
         RunNotFoundError
+        BranchNotFoundError
         ChangeDataNotRecordedError
         ChangesMissingError
         RollbackRefusedError
@@ -218,6 +220,13 @@ class ConcurrentCreateError(ConcurrentModificationError):
     code = "SILT_CONCURRENT_CREATE"
 
 
+class MergeConflictError(ConcurrentModificationError):
+    """A named branch and other programs have changed the same tables or names since the branch began."""
+
+    code = "SILT_MERGE_CONFLICT"
+    remedy = "Nothing was merged: create the branch again, and repeat its changes on the present tables"
+
+
 class ConcurrentDropError(ConcurrentModificationError):
     """The table was dropped, or dropped and created again, while this transaction ran."""
 
@@ -377,6 +386,13 @@ class RunNotFoundError(InvalidStatementError):
 
     code = "SILT_RUN_NOT_FOUND"
     remedy = "Choose one of the runs that `silt runs` shows"
+
+
+class BranchNotFoundError(InvalidStatementError):
+    """No branch of that name exists."""
+
+    code = "SILT_BRANCH_NOT_FOUND"
+    remedy = "Choose one of the branches that `silt branches` shows, or create it: `silt branch NAME`"
 
 
 class ChangeDataNotRecordedError(InvalidStatementError):

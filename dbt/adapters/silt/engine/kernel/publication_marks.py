@@ -47,6 +47,14 @@ class PublicationRegister(Protocol):
         """Returns whether a publication is published, without settling it. Raises as `is_published`."""
         ...
 
+    def oldest_cut_ms(self) -> int | None:
+        """Returns the time of the beginning of the oldest named branch, in milliseconds since 1970-01-01 UTC, if any.
+
+        Raises:
+            StorageError: if the branches cannot be listed.
+        """
+        ...
+
     def settle(self, publication: int) -> bool:
         """Completes a publication, or undoes it; returns whether it is published.
 

@@ -40,6 +40,11 @@ class CommandOfRun:
         self._ran: RanNodes | None = None
 
     @property
+    def has_entered(self) -> bool:
+        """Whether this command has recorded that it works on a branch."""
+        return self._documents is not None
+
+    @property
     def documents(self) -> CommandDocuments:
         """The documents of the commands of the run, after `enter`."""
         assert self._documents is not None

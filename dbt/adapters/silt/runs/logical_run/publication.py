@@ -73,6 +73,7 @@ class PublicationSettings:
         database, schema: those of the profile; only relations of this database are on the branch.
         attempts: how often the changes are published at most, if nodes run again after a conflict.
         newest_inputs: whether a held run that is continued reads the newest rows of its inputs.
+        named: the named branch on which the command works, if any.
     """
 
     mode: PublishMode
@@ -80,6 +81,7 @@ class PublicationSettings:
     schema: str
     attempts: int
     newest_inputs: bool
+    named: str = ""
 
 
 class RunPublication:
@@ -133,6 +135,7 @@ class RunPublication:
             SiltError: if it cannot be opened, or such a statement fails.
         """
         self._invocation.on_connection(self.is_on)
+        self._enter_named()
         if not self.is_on or self.branch is not None:
             return
         catalog, context = self._catalog(), self._invocation.context
@@ -146,6 +149,12 @@ class RunPublication:
         self._run, self.branch = runs.open(run, self._own.enter)
         self.later = runs.later(self._run)
         self._on_branch = catalog.on_branch(self._database, self.branch)
+
+    def _enter_named(self) -> None:
+        """Records that this command works on a named branch, once, so that the branch is not merged meanwhile."""
+        if self._settings.named and not self._own.has_entered and self._invocation.which in PUBLISHING_COMMANDS:
+            branches = self._catalog().named_branches(self._database)
+            self._own.enter(branches.commands(branches.find(self._settings.named)))
 
     def first(self, ran: RanNodes) -> frozenset[str]:
         """Opens the branch of this run; if an earlier command of the run was held, drops the changes that a correction
@@ -263,6 +272,8 @@ class RunPublication:
         A program that uses the adapter after the command sees the published tables.
         """
         try:
+            if self.branch is None and self._own.has_entered:
+                self._own.end(end, self._results())
             return end if self.branch is None else self._ended(end, self.branch)
         finally:
             self.is_on, self.branch, self.later, self._on_branch = False, None, None, None

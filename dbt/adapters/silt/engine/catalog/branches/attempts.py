@@ -12,12 +12,15 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from dbt.adapters.silt.engine.catalog.branches import named_documents
+from dbt.adapters.silt.engine.catalog.branches.named_documents import NamedBranch
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import needed_files
 from dbt.adapters.silt.engine.kernel.publication.documents import Status, began_ms
 from dbt.adapters.silt.engine.kernel.publication.documents import parsed as parsed_document
@@ -55,14 +58,16 @@ class BranchAttempts:
     Args:
         register: the publications of the database.
         branch_id: the id of the branch.
+        named: the named branch that it is, if it has a name.
 
     Attributes:
         number: the number of attempts that this process knows.
     """
 
-    def __init__(self, register: Publications, branch_id: str) -> None:
+    def __init__(self, register: Publications, branch_id: str, named: NamedBranch | None = None) -> None:
         self._register = register
         self._branch_id = branch_id
+        self._named = named
         self._folder = f"{FOLDER}/{branch_id}"
         self._is_read_again = False
         self.number = 0
@@ -97,14 +102,19 @@ class BranchAttempts:
             end = "was published"
         elif None in decisions:
             end = "is being published, or its process has ended while it published"
-        elif is_too_old(self._branch_id, self._register.clock):
+        elif self._is_too_old():
             end = "is too old to be published"
         else:
             return
+        what = "run on whose branch" if self._named is None else f"branch `{self._named.name}` on which"
         raise errors.ConcurrentModificationError(
-            f"the run on whose branch this session works {end}",
-            remedy="Run `reset silt.branch`, or leave the option `branch` out; then set it again if the run continues",
+            f"the {what} this session works {end}",
+            remedy="Run `reset silt.branch`, or leave the option `branch` out; then set it again if it continues",
         )
+
+    def _is_too_old(self) -> bool:
+        clock = self._register.clock
+        return is_too_old(self._branch_id, clock) if self._named is None else not self._named.is_live(clock)
 
     def check_done(self) -> None:
         """Checks the same after a change of a session.
@@ -218,13 +228,17 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
         StorageError: if the storage failed.
     """
     held, location = {}, register.location_of(log)
-    for branch_id, is_old in _branches(register.store, register.clock):
+    named = named_documents.by_id(register.store)
+    live = {branch_id for branch_id, is_old in _branches(register.store, register.clock, named) if not is_old}
+    for branch_id in sorted(live | {each.branch for each in named.values() if each.is_live(register.clock)}):
         folder = f"{FOLDER}/{branch_id}/{location}"
-        if is_old or register.store.status(f"{folder}/{BASE}") is None:
-            continue
         # A branch whose base was cleaned up can no longer be published.
         with contextlib.suppress(errors.VersionNotFoundError):
-            held[branch_id] = needed_files(BranchLog(log, register.store.child(folder)))
+            if register.store.status(f"{folder}/{BASE}") is not None:
+                held[branch_id] = needed_files(BranchLog(log, register.store.child(folder)))
+            elif branch_id in named:
+                version = named_documents.version_at(register, named[branch_id].cut_ms, log)
+                held[branch_id] = set() if version is None else set(named_files(log.snapshot_at(version).files))
     return held
 
 
@@ -236,7 +250,11 @@ def delete_old_branches(store: Store, clock: Clock) -> None:
     Raises:
         StorageError: if the branches cannot be listed.
     """
-    for branch_id, is_old in _branches(store, clock):
+    named = named_documents.by_id(store)
+    for branch in named.values():
+        if not branch.is_live(clock):
+            named_documents.forget(store, branch)
+    for branch_id, is_old in _branches(store, clock, named):
         if is_old:
             try:
                 store.delete_folder(f"{FOLDER}/{branch_id}")
@@ -244,9 +262,14 @@ def delete_old_branches(store: Store, clock: Clock) -> None:
                 _logger.warning("an old branch is left: %s", error)
 
 
-def _branches(store: Store, clock: Clock) -> list[tuple[str, bool]]:
+def _branches(store: Store, clock: Clock, named: Mapping[str, NamedBranch]) -> list[tuple[str, bool]]:
     """Returns the ids of the branches, and whether each is too old to be published."""
-    return [(name, is_too_old(name, clock)) for name in folders(store, FOLDER) if is_branch_id(name)]
+
+    def is_old(branch_id: str) -> bool:
+        own = named.get(branch_id)
+        return is_too_old(branch_id, clock) if own is None else not own.is_live(clock)
+
+    return [(name, is_old(name)) for name in folders(store, FOLDER) if is_branch_id(name)]
 
 
 def folders(store: Store, folder: str) -> list[str]:

@@ -10,14 +10,19 @@ Data files of a branch are in the table's folder, so publishing the branch moves
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
+from dbt.adapters.silt.engine.catalog.branches import named_documents
 from dbt.adapters.silt.engine.catalog.branches.conflicts import (
     BranchChange,
     Lookups,
@@ -64,6 +69,7 @@ from dbt.adapters.silt.engine.kernel.publication.publish import (
 )
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
 from dbt.adapters.silt.engine.kernel.table.json_fields import FORMAT
+from dbt.adapters.silt.engine.kernel.table.paths import commit_path
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BASE, BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
@@ -71,6 +77,7 @@ _logger = logging.getLogger(__name__)
 
 _NAME: Final = ".name.json"
 _SCHEMA: Final = ".schema.json"
+_SHOWN_COMMITS: Final = 5
 _OF_WORK: Final = (_NAME, _SCHEMA, NODES, branch_attempts.JOINED, branch_attempts.COMMAND, branch_attempts.SIGN)
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
@@ -83,12 +90,15 @@ class Branch:
         register: the publications of the database.
         branch_id: the id of an existing branch, to be opened by `reopen`; by default a new branch, which exists from
             its first use on.
+        named: the named branch that it is, if it has a name.
 
     Attributes:
         attempts: the attempts to publish it, and its end.
     """
 
-    def __init__(self, register: Publications, branch_id: str | None = None) -> None:
+    def __init__(
+        self, register: Publications, branch_id: str | None = None, named: named_documents.NamedBranch | None = None
+    ) -> None:
         self.id = branch_id or str(new_publication(register.clock))
         self._register = register
         self._is_lasting = branch_id is not None
@@ -97,7 +107,8 @@ class Branch:
         self._dropped_schemas: dict[str, bool] = {}
         self._superseded: list[Meaning] = []
         self._looked_up: Lookups = {}
-        self.attempts = branch_attempts.BranchAttempts(register, self.id)
+        self.named = named
+        self.attempts = branch_attempts.BranchAttempts(register, self.id, named)
         self._lock = threading.RLock()
 
     def log(self, main: DeltaLog) -> BranchLog:
@@ -106,8 +117,24 @@ class Branch:
         with self._lock:
             if location not in self._logs:
                 folder = self._register.store.child(f"{self._folder}/{location}")
-                self._logs[location] = BranchLog(main, folder, self._is_lasting)
+                cut = (
+                    None
+                    if self.named is None
+                    else partial(named_documents.version_at, self._register, self.named.cut_ms)
+                )
+                self._logs[location] = BranchLog(main, folder, self._is_lasting, cut)
             return self._logs[location]
+
+    def hides(self, main: DeltaLog) -> bool:
+        """Returns whether a table was created after the branch began, and so does not exist on it.
+
+        Raises:
+            StorageError: if the storage failed.
+        """
+        if self.named is None:
+            return False
+        first = main.store.status(commit_path(0))  # it is missing if the log was cleaned up
+        return first is not None and first.modified_ms > self.named.cut_ms
 
     def new_log(self, main: DeltaLog) -> BranchLog:
         """Returns the log of a table that the branch creates.
@@ -237,12 +264,16 @@ class Branch:
 
         settings = PublishSettings(None, OF_STATEMENTS, announce)
         try:
-            before, versions = self.attempts.number, self._published(settings)
-            if self.attempts.number == before:  # this process has changed nothing
-                self._publish_nothing(announce)
+            versions = self._published_or_empty(settings, announce)
         except branch_attempts.Joined:
-            versions = self.reopen()._published(settings)
+            versions = self.reopen()._published_or_empty(settings, announce)
         self._delete(but_attempts=True)
+        return versions
+
+    def _published_or_empty(self, settings: PublishSettings, announce: Callable[[int], None]) -> dict[str, int]:
+        before, versions = self.attempts.number, self._published(settings)
+        if self.attempts.number == before:  # nothing was changed
+            self._publish_nothing(announce)
         return versions
 
     def _publish_nothing(self, announce: Callable[[int], None]) -> None:
@@ -292,6 +323,60 @@ class Branch:
         """
         meanings = cast(BranchNames, self._register.names)
         return [*changes_of(self._used_logs()), *definitions_of(meanings, self._named(database))]
+
+    def changed(self, database: str) -> list[str]:
+        """Returns the full names of the tables, views and functions that the branch has changed, sorted.
+
+        Raises:
+            CorruptLogError, StorageError: if the branch cannot be read.
+        """
+        return sorted({*self.name_changes(database), *self.tables()})
+
+    def tables(self) -> dict[str, BranchLog]:
+        """Returns the tables that the branch has changed or created, by their full names. Raises as `changed`."""
+        return {each.name: each for each in self._used_logs() if commits_on(each)}
+
+    def name_changes(self, database: str) -> dict[str, NameChange]:
+        """Returns the changes of names on the branch, by the full names of the relations and functions."""
+        return {str(name): change for name, change in self._named(database).items()}
+
+    def behind(self) -> dict[str, int]:
+        """Returns how many versions tables are ahead of the branch's versions, by their names."""
+        found = {}
+        for log in self._used_logs():
+            if log.base() is not None and log.main.exists():
+                found[log.name] = log.main.snapshot().version - log.base_version
+        return {name: count for name, count in found.items() if count > 0}
+
+    def commits_since(self, relation: Relation) -> Iterator[str]:
+        """Yields the newest commits of a table since the branch began with it: their versions and operations.
+
+        Raises:
+            CorruptLogError, StorageError: if its log cannot be read.
+        """
+        for log in self._used_logs():
+            if relation_of(log.name) == relation and log.base() is not None and log.main.exists():
+                for commit in islice(log.main.newest_commits(), _SHOWN_COMMITS):
+                    if commit.version > log.base_version:
+                        yield f"v{commit.version} {commit.info.operation}"
+
+    def state_hash(self) -> str:
+        """Returns a hash of all changes on the branch: its commits with their facts, and its names with their code.
+
+        Raises:
+            CorruptLogError, StorageError: if the branch cannot be read.
+        """
+        digest, names = hashlib.sha256(), cast(BranchNames, self._register.names)
+        for log in sorted(self._used_logs(), key=lambda each: each.name):
+            for commit in commits_on(log):
+                digest.update(repr((log.name, log.base_version, commit.version)).encode())
+                digest.update(log.store.read(commit_path(commit.version)))
+        for key, change in sorted(self._names.items()):
+            digest.update(repr((key, serialize_change(change))).encode())
+            if change.after is not None and change.after.kind is not Kind.TABLE:
+                digest.update(names.document(change.after))
+        digest.update(repr(sorted(self._dropped_schemas.items())).encode())
+        return digest.hexdigest()
 
     def changed_names(self, database: str) -> list[RelationName]:
         """Returns the names of the relations that the branch has created, replaced or dropped.
@@ -438,6 +523,16 @@ class Branch:
         self._complete_names()
         return self
 
+    def read_names(self) -> None:
+        """Reads the names that other processes have changed on a named branch since, before a statement.
+
+        Raises:
+            CorruptLogError, StorageError: if they cannot be read.
+        """
+        if self.named is not None:
+            with self._lock, contextlib.suppress(ObjectMissing):
+                self._reopen_names()
+
     def _reopen_names(self) -> None:
         store = self._register.store
         for path in branch_attempts.documents(store, self._folder):
@@ -459,7 +554,9 @@ class Branch:
         log = self.log(self._register.log_at(location, table))
         try:
             log.base()
-            log.note(ReadSet(whole_table=True))
+            # Statements on a named branch are committed one by one: a table has been read by those that change it.
+            is_appended = self.named is not None and all(each.info.is_blind_append for each in commits_on(log))
+            log.note(ReadSet(whole_table=not is_appended))
         except (NotATableError, VersionNotFoundError) as error:
             files = self._register.store.files_below(f"{self._folder}/{location}")
             if len(files) > 1 and not leaves_lost:

@@ -18,7 +18,11 @@ from dbt.adapters.silt.engine.catalog.names.documents import (
 )
 from dbt.adapters.silt.engine.catalog.names.log_end import is_last
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ConcurrentCreateError,
+    ConcurrentModificationError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE
 from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning, NameChange
@@ -63,6 +67,7 @@ class BranchDatabase:
         return self._main.published
 
     def for_statement(self) -> BranchDatabase:
+        self._branch.read_names()
         return BranchDatabase(self._name, self._main.for_statement(), self._branch)
 
     def schemas(self) -> list[str]:
@@ -95,7 +100,7 @@ class BranchDatabase:
 
     def relations(self, schema: str) -> list[RelationEntry]:
         self._require(schema)
-        found = {each.name: each for each in self._main.relations(schema)}
+        found = {each.name: each for each in map(self._shown, self._main.relations(schema)) if each is not None}
         for change in self._branch.changes_in(schema):
             name = RelationName(self._name, schema, change.name)
             found.pop(name, None)
@@ -108,8 +113,15 @@ class BranchDatabase:
         if self._branch.drops_schema(name.schema):
             return None
         if change is None:
-            return self._main.find(name)
+            entry = self._main.find(name)
+            return None if entry is None else self._shown(entry)
         return None if change.after is None else RelationEntry(name, _KINDS[change.after.kind])
+
+    def _shown(self, entry: RelationEntry) -> RelationEntry | None:
+        """Returns a relation that the branch has not changed, unless it is a table that was created later."""
+        if self._branch.named is None or entry.kind is not RelationKind.TABLE:
+            return entry
+        return None if self._branch.hides(self._main.table(entry.name)) else entry
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
         """Renames a view; repeating an interrupted rename completes it. In folders, the name of a table is its folder,
@@ -172,6 +184,14 @@ class BranchDatabase:
             self._change(present, created)
 
     def drop_table(self, name: RelationName, if_exists: bool, version: int | None) -> None:
+        if (
+            if_exists
+            and self.find(name) is None
+            and self._branch.change_of(name) is None
+            and self.has_schema(name.schema)
+        ):
+            self._branch.note_lookup(name, NameChange(name.schema, name.identifier, None, None))
+            return
         present = self._present(name)
         if if_exists and present.after is None:
             self._branch.note_lookup(name, present)
@@ -270,6 +290,7 @@ class BranchDatabase:
 
         Raises:
             SchemaNotFoundError: if its schema does not exist.
+            ConcurrentCreateError: if another program has created a table of that name since the branch began.
         """
         if not self.has_schema(name.schema):
             raise name_errors.no_schema(f"{name.database}.{name.schema}")
@@ -277,6 +298,8 @@ class BranchDatabase:
         if known is not None:
             return known
         meaning = self.published.meaning(name, is_function)
+        if meaning is not None and meaning.kind is Kind.TABLE and self._branch.hides(self._main.table(name)):
+            raise ConcurrentCreateError("another program has created it since the branch began", table=str(name))
         return NameChange(name.schema, name.identifier, meaning, meaning, is_function)
 
     def _require(self, schema: str) -> None:

@@ -38,13 +38,14 @@ _AT_ONCE: Final = 1000
 _CHECKPOINTS = (LogFileKind.CLASSIC_CHECKPOINT, LogFileKind.MULTI_PART_CHECKPOINT, LogFileKind.UUID_CHECKPOINT)
 
 
-def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
+def clean_up(store: Store, snapshot: Snapshot, now_ms: int, needed_ms: int | None = None) -> int:
     """Deletes the expired files of the log if the table's properties enable the clean-up.
 
     Args:
         snapshot: the newest version, whose properties set the retention. If another log has replaced the snapshot's
             log, that log is not changed.
         now_ms: milliseconds since 1970-01-01 UTC.
+        needed_ms: a time whose version must be kept, because a branch begins with it.
 
     Returns:
         The number of deleted files.
@@ -55,7 +56,7 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int) -> int:
     """
     if not snapshot.properties.enable_expired_log_cleanup:
         return 0
-    cutoff_ms = expiry(snapshot.properties, now_ms)
+    cutoff_ms = min(expiry(snapshot.properties, now_ms), now_ms if needed_ms is None else needed_ms)
     files = _oldest(store, cutoff_ms)
     for checkpoint in _boundaries(log_segment.listing_of(files), cutoff_ms, snapshot):
         expired = _files_before(checkpoint.version, files)

@@ -8,7 +8,7 @@ The protocol, and why each step is needed, is decision 0088; `tests/publication/
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -88,6 +88,8 @@ class Publications:
 
     names: PublishedNames
     """The names of the database; set by its catalog before a publication changes a name."""
+    cuts: Callable[[], Iterable[int]] = tuple
+    """Returns the times of the beginning of named branches; set by the database's catalog."""
 
     def __init__(self, store: Store, clock: Clock, at_once: int = _AT_ONCE) -> None:
         self.store = store
@@ -96,6 +98,10 @@ class Publications:
         self._at_once = at_once
         self._published: set[int] = set()
         self._lock = threading.Lock()
+
+    def oldest_cut_ms(self) -> int | None:
+        """Returns the time of the beginning of the oldest named branch; see `PublicationRegister`."""
+        return min(self.cuts(), default=None)
 
     def is_published(self, publication: int) -> bool:
         """Returns whether readers may see the commits of a publication; one request, and none if it is known.

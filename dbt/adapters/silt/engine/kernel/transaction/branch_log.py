@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel import foreign_json
-from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import CorruptLogError, NotATableError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
@@ -32,14 +33,23 @@ class BranchLog(DeltaLog):
         main: the table.
         folder: the folder of the branch for this table.
         is_lasting: whether other processes may continue the branch.
+        cut: returns the version of the table at which the branch begins, or None if the table was created later; by
+            default the branch begins at the newest version when it first uses the table.
     """
 
-    def __init__(self, main: DeltaLog, folder: Store, is_lasting: bool = False) -> None:
+    def __init__(
+        self,
+        main: DeltaLog,
+        folder: Store,
+        is_lasting: bool = False,
+        cut: Callable[[DeltaLog], int | None] | None = None,
+    ) -> None:
         self._branched = BranchedStore(main.store, folder)
         super().__init__(self._branched, main.name, main.clock)
         self.main = main
         self.guard = main.guard
         self._is_lasting = is_lasting
+        self._cut = cut
         self.reads = ReadSet()
         self._base: Snapshot | None = None
 
@@ -107,10 +117,19 @@ class BranchLog(DeltaLog):
         recorded = self._recorded()
         if recorded is not None:
             return self._known(recorded)
-        newest = self.main.snapshot()
+        newest = self._at_cut()
         self._record(newest.version, newest.content if self._is_lasting else None)
         first = self._recorded()
         return newest if first is None or first.version == newest.version else self._known(first)
+
+    def _at_cut(self) -> Snapshot:
+        """Returns the version of the table at which the branch begins."""
+        if self._cut is None:
+            return self.main.snapshot()
+        version = self._cut(self.main)
+        if version is None:
+            raise NotATableError("another program has created it since the branch began", table=self.name)
+        return self.main.snapshot_at(version)
 
     def _known(self, recorded: _Base) -> Snapshot | None:
         if recorded.version == BEFORE_ALL:

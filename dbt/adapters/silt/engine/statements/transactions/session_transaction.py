@@ -42,6 +42,7 @@ class SessionTransaction:
     _txn: Txn = field(default=None, init=False)
     _is_of_run: bool = field(default=False, init=False)
     _is_joined: bool = field(default=False, init=False)
+    _home: Branch | None = field(default=None, init=False)
     _is_read_only: bool = field(default=False, init=False)
     _isolation: Isolation = field(default=OF_TRANSACTIONS, init=False)
 
@@ -97,18 +98,26 @@ class SessionTransaction:
         if self.is_open:
             raise errors.InvalidStatementError(
                 "a transaction is open, and a transaction cannot contain another",
-                remedy="Leave `begin` out: a run is a transaction"
-                if self._is_of_run
-                else "Run `commit` or `rollback` first",
+                remedy=self._without_begin if self._is_of_run else "Run `commit` or `rollback` first",
             )
 
+    @property
+    def _without_begin(self) -> str:
+        if self._branch is not None and self._branch.named is not None:
+            return (
+                "Leave `begin` out: on a branch, statements are committed one by one, and `silt merge` publishes them"
+            )
+        return "Leave `begin` out: a run is a transaction"
+
     def join(self, database: str, branch: Branch, is_read_only: bool = False) -> None:
-        """Lets all statements work on the branch of a run, whose end is not the end of this session.
+        """Lets all statements work on the branch of a run, or on a named branch, whose end is not the end of this
+        session. A session that begins on a named branch returns to it when it leaves another branch.
 
         Args:
             is_read_only: whether they can only read: the run does not know of this session.
         """
-        self._is_read_only = is_read_only
+        self._is_read_only, self._is_joined = is_read_only, branch.named is not None
+        self._home = branch if self._is_joined and self._branch is None else self._home
         self._branch, self._catalog, self._is_of_run = branch, self.main.on_branch(database, branch), True
         self._database = normalize(database)
 
@@ -117,7 +126,7 @@ class SessionTransaction:
         other = SessionTransaction(self.main)
         if self._branch is not None and self._is_of_run:
             other.join(self._database, self._branch, self._is_read_only)
-            other._is_joined = self._is_joined
+            other._is_joined, other._home = self._is_joined, self._home
         return other
 
     def switch(self, database: str, run_id: str) -> None:
@@ -130,11 +139,11 @@ class SessionTransaction:
         if self.is_open and not self._is_joined:
             whose = "the statements belong to a run" if self._is_of_run else "a transaction is open"
             raise errors.InvalidStatementError(f"{whose}, so `{BRANCH_SETTING}` cannot be set", remedy="End it first")
-        branch = self.main.run_branches(database).join(run_id) if run_id else None
+        branch, home = self.main.named_branches(database).join(run_id) if run_id else self._home, self._home
         self.leave()
         if branch is not None:
             self.join(database, branch)
-            self._is_joined = True
+            self._home, self._is_joined = home, True
 
     def leave(self) -> None:
         """Lets later statements work outside of the branch of the run that `join` has joined."""

@@ -1,0 +1,1 @@
+"""The subcommands about named branches: creates, lists, compares, merges and deletes them."""

@@ -1,0 +1,133 @@
+"""`silt diff A [B]`: compares a branch with its base, or two versions of tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dbt.adapters.silt.cli.branching import differences
+from dbt.adapters.silt.cli.output.answers import Answer
+from dbt.adapters.silt.cli.output.rendering import show
+from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, snapshot_of, subcommand
+from dbt.adapters.silt.engine.arrow.branch_diff import CHANGED, EQUAL, RelationDiff, diff_branch
+from dbt.adapters.silt.engine.arrow.table_diff import Version, diff_tables
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
+from dbt.adapters.silt.engine.kernel.errors import BranchNotFoundError, InvalidArgumentError, RunNotFoundError
+from dbt.adapters.silt.engine.kernel.table.keys import KeyKind, table_keys
+
+_DIFFERENT = 1
+_DESCRIPTION = """\
+Compares a branch, or a run that is not published, with the tables at its beginning: `silt diff NAME`. Or compares two
+versions: `silt diff orders@v3` with the newest version, `silt diff orders@v3 orders@v5`, also of two tables and with
+times as in `orders@2026-01-31 12:00`. It shows which tables, views and functions are new, dropped or replaced, which
+columns differ, and how many rows were added, removed and changed, with the share of changed rows for each column.
+Rows are compared by --key, else by the table's unique or primary key, else by `unique_key` of the model in dbt's
+manifest; without a key, a changed row counts as removed and added. Only files that differ are read. The hash of a
+branch is for `silt merge --if-hash`. With --exit-code, the exit code is 1 if anything differs."""
+
+
+def add(subparsers: Subparsers) -> None:
+    """Declares the subcommand."""
+    parser = subcommand(subparsers, "diff", "compare a branch with its base, or two versions", _DESCRIPTION)
+    parser.add_argument("first", metavar="A", help="a branch, a run, or a table, also at a version or a time")
+    parser.add_argument("second", metavar="B", nargs="?", help="a table, also at a version or a time")
+    parser.add_argument("--table", metavar="TABLE", help="only this table of the branch")
+    parser.add_argument("--key", metavar="COLUMNS", help="columns that identify a row, as in id,day")
+    parser.add_argument("--rows", type=int, metavar="N", default=3, help="show up to N rows of each kind; 3 by default")
+    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="text by default")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 if anything differs")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the differences."""
+    if arguments.rows < 0:
+        raise InvalidArgumentError("the number of rows is negative", remedy="Give 0 or more")
+    title, state, found = _compared(arguments)
+    if arguments.format == "markdown" and not arguments.json:
+        print("\n".join(differences.markdown(title, state, found)))
+        code = 0
+    else:
+        answer = Answer(differences.document(title, state, found), differences.blocks(title, state, found))
+        code = show(answer, arguments.json or arguments.format == "json")
+    sys.stdout.flush()
+    is_different = any(each.change != EQUAL for each in found)
+    return _DIFFERENT if arguments.exit_code and is_different else code
+
+
+def _compared(arguments: Namespace) -> tuple[str, str | None, list[RelationDiff]]:
+    """Returns a title, the hash of the branch, and the differences."""
+    key = [] if arguments.key is None else [each.strip() for each in arguments.key.split(",")]
+    if arguments.second is None and not _is_table(arguments.first):
+        return _of_branch(open_warehouse(arguments, on_branch=False), arguments, key)
+    if arguments.table is not None:
+        raise InvalidArgumentError("`--table` is for a branch", remedy="Leave it out, or give the name of a branch")
+    first = Version(*snapshot_of(arguments.first, arguments))
+    newest = arguments.first.rpartition("@")[0] or arguments.first
+    second = Version(*snapshot_of(arguments.second or newest, arguments))
+    keys = key or declared_key(second.snapshot.metadata.configuration)
+    found = diff_tables(first, second, keys, arguments.rows)
+    title = f"{_shown(first)} and {_shown(second)}"
+    return title, None, [RelationDiff(second.log.name, "table", EQUAL if found.is_equal else CHANGED, found)]
+
+
+def _is_table(text: str) -> bool:
+    return "@" in text or "/" in text
+
+
+def _shown(version: Version) -> str:
+    return f"{version.log.name}@v{version.snapshot.version}"
+
+
+def _of_branch(
+    warehouse: OpenWarehouse, arguments: Namespace, key: Sequence[str]
+) -> tuple[str, str, list[RelationDiff]]:
+    database = warehouse.database
+    try:
+        branch = warehouse.catalog.named_branches(database).branch(arguments.first)
+    except (BranchNotFoundError, RunNotFoundError) as error:
+        if warehouse.catalog.find(warehouse.name(arguments.first)) is None:
+            raise
+        raise InvalidArgumentError(
+            f"`{arguments.first}` is a table, and only one version is given",
+            remedy=f"Give an earlier version, as in `silt diff {arguments.first}@v0`",
+        ) from error
+    only = None if arguments.table is None else str(warehouse.name(arguments.table))
+    known = unique_keys(warehouse.target_path)
+
+    def key_of(name: str) -> Sequence[str]:
+        log = branch.tables().get(name)
+        declared = () if log is None else declared_key(log.snapshot().metadata.configuration)
+        return key or declared or known.get(name, ())
+
+    return f"branch {arguments.first}", branch.state_hash(), diff_branch(branch, database, key_of, arguments.rows, only)
+
+
+def declared_key(configuration: Mapping[str, str]) -> Sequence[str]:
+    """Returns the columns of a table's primary key, or else of a unique key; empty if it has neither."""
+    keys = table_keys(configuration).values()
+    by_kind = {each.kind: each.columns for each in reversed(list(keys))}
+    return by_kind.get(KeyKind.PRIMARY_KEY) or by_kind.get(KeyKind.UNIQUE) or ()
+
+
+def unique_keys(target_path: Path | None) -> Mapping[str, Sequence[str]]:
+    """Returns the `unique_key` of each model in dbt's manifest, by the full names of their tables."""
+    try:
+        assert target_path is not None
+        nodes = json.loads((target_path / "manifest.json").read_text(encoding="utf-8"))["nodes"].values()
+    except (AssertionError, OSError, ValueError, KeyError, AttributeError):
+        return {}
+    found: dict[str, Sequence[str]] = {}
+    for node in nodes:
+        key = (node.get("config") or {}).get("unique_key")
+        columns = [key] if isinstance(key, str) else key
+        if (
+            isinstance(columns, list)
+            and columns
+            and all(isinstance(each, str) and each.isidentifier() for each in columns)
+        ):
+            name = RelationName(node["database"], node["schema"], node.get("alias") or node["name"])
+            found[str(name)] = columns
+    return found
