@@ -39,6 +39,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "reuse",
         "publishing",
         "held-runs",
+        "branches",
         "after-publication",
         "orchestrators",
         "team",
