@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from dbt.adapters.contracts.connection import Credentials
 from dbt_common.dataclass_schema import ValidationError
 
-from dbt.adapters.silt.dbt_seams.enforced_constraints import keep_enforced
 from dbt.adapters.silt.dbt_seams.parse_errors import explain_missing_results, explain_parse_errors
+from dbt.adapters.silt.dbt_seams.project_values import keep_enforced
 from dbt.adapters.silt.engine.catalog.names.relation_names import check_identifier
 from dbt.adapters.silt.engine.commands.spark import shown_settings
 from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, InvalidSettingError

@@ -8,7 +8,7 @@ import pytest
 from dbt.parser import common, schemas
 from dbt_common.contracts.constraints import ColumnLevelConstraint, ConstraintType, ModelLevelConstraint
 
-from dbt.adapters.silt.dbt_seams.enforced_constraints import keep_enforced, with_enforced
+from dbt.adapters.silt.dbt_seams.project_values import keep_enforced, with_enforced
 
 
 def test_the_parsers_of_dbt_read_constraints_by_these_classes() -> None:

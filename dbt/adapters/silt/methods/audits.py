@@ -80,7 +80,7 @@ class AuditMethods(metaclass=AdapterMeta):
         return self.get_relation(relation.database, relation.schema, relation.identifier) is not None
 
     def _audit(self, test: Any) -> Audit | None:
-        """Returns a test as an audit; None if its code looks at the warehouse, where the rows are not visible yet."""
+        """Returns a test as an audit; None if its code looks at the warehouse, which does not show the new rows yet."""
         context = self.connections.node.context
         before, query = context.looks, None
         try:

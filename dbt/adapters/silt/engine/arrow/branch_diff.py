@@ -26,7 +26,7 @@ class RelationDiff:
 
     Attributes:
         name: its full name.
-        kind: `table`, `view` or `function`; of a name that changed its kind, the new one.
+        kind: `table`, `view` or `function`; of a name that changed its kind, the new kind.
         change: how it differs: CREATED, DROPPED, REPLACED, CHANGED or EQUAL.
         table: the differences of a table that exists on both sides.
         rows: how many rows a new or dropped table has, if its log knows.
@@ -46,7 +46,7 @@ def diff_branch(
 
     Args:
         database: the name of its database.
-        key_of: returns the columns that identify a row of a table, given its full name; empty if none do.
+        key_of: returns the columns that identify a row of a table, given its full name; empty without such columns.
         samples: how many rows of each kind of difference are samples at most.
         only: the full name of the only relation to compare.
 

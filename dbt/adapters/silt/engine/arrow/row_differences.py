@@ -164,7 +164,7 @@ def _is_flat(kind: pa.DataType) -> bool:
 
 
 def _normal(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns floating point numbers with one zero and one NaN."""
+    """Returns floating point numbers with a single zero and a single NaN."""
     if not pa.types.is_floating(values.type):
         return values
     zero, nan = pa.scalar(0.0, values.type), pa.scalar(float("nan"), values.type)

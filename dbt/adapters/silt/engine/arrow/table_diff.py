@@ -87,7 +87,7 @@ def diff_tables(before: Version, after: Version, key: Sequence[str] = (), sample
     """Compares two versions. Rows are compared by the columns that both have.
 
     Args:
-        key: names of columns that identify a row, as in the second version; none compares multisets.
+        key: names of columns that identify a row, as in the second version; without columns, multisets are compared.
         samples: how many rows of each kind are samples at most.
 
     Raises:
@@ -150,7 +150,7 @@ def _columns(
 
 
 def _differing(before: Version, after: Version) -> tuple[list[AddFile], list[AddFile]]:
-    """Returns the files that only one of the versions has."""
+    """Returns the files of a single version."""
     old, new = ({_key(each.log, file): file for file in each.snapshot.add_files()} for each in (before, after))
     return [old[key] for key in old if key not in new], [new[key] for key in new if key not in old]
 
