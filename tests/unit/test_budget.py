@@ -26,21 +26,21 @@ ROOMS = {
     "engine/builds": 1050,
     "engine/catalog": 7856,
     "engine/changed_keys": 1254,
-    "engine/commands": 13539,
+    "engine/commands": 13541,
     "engine/datasource": 2250,
     "engine/kernel": 23111,
     "engine/sql": 7750,
-    "engine/statements": 7773,
+    "engine/statements": 7775,
     "kept_spark": 1150,
     "materializations": 6557,
     "methods": 2325,
     "records": 2160,
     "report": 1801,
-    "runs": 4692,
+    "runs": 4696,
     "session": 4360,
     "status_lines": 550,
 }
-TOTAL = 106163
+TOTAL = 106166
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -122,10 +122,14 @@ class SiltResponse(AdapterResponse):
             audited=True,
         )
 
-    def add_audits(self, results: Sequence[AuditResult]) -> None:
+    def add_audits(self, outcome: Outcome) -> None:
         """Adds the verdicts of the tests that have judged the rows before their commit."""
-        self.audits = [{"name": each.name, "status": each.status, "failures": each.failures} for each in results]
-        self._message = f"{self._message}; {_audited(results)}"
+        verdicts = [(each.name, each.status, each.failures) for each in outcome.audits]
+        self.audits = [dict(zip(("name", "status", "failures"), each, strict=True)) for each in verdicts]
+        self._message = f"{self._message}; {_audited(outcome.audits)}"
+        if outcome.quarantined:
+            self.quarantined = outcome.quarantined
+            self._message = f"{self._message}; {number_of(outcome.quarantined, 'row')} quarantined"
 
     def add_reason(self, reason: str | None) -> None:
         """Adds the reason why a node that may be reused was built."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 
-from dbt.adapters.silt.engine.audits.audit import AuditResult
 from dbt.adapters.silt.engine.builds.build_facts import facts_of_answer
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
+from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.builds import Build
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -118,18 +118,18 @@ class StatementRunner:
         if unit is not None and unit.build is not None and not response.skipped:
             response.add_reason(self._node.context.built_because)
         if result.outcome is not None and result.outcome.audits:
-            self._note_audits(result.outcome.audits, response)
+            self._note_audits(result.outcome, response)
         if unit is not None:
             self._units.note_done(unit)
         if result.outcome is not None:
             self._recorder.record(response, facts, self._node.context.committed)
         return response
 
-    def _note_audits(self, results: Sequence[AuditResult], response: SiltResponse) -> None:
+    def _note_audits(self, outcome: Outcome, response: SiltResponse) -> None:
         """Adds the verdicts of a node's tests to the response of its write, and keeps them for these tests."""
-        response.add_audits(results)
+        response.add_audits(outcome)
         if self._node.context.audited:
-            self._node.audited.note(self._node.context.audited, results, response)
+            self._node.audited.note(self._node.context.audited, outcome.audits, response)
 
     def take_changed_name(self, name: RelationName) -> bool:
         """Returns whether a statement has created or dropped a relation of that name since the last such call."""

@@ -175,6 +175,7 @@ class Outcome(WriteCounts):
             identifier (TRUNCATE, DELETE without a condition).
         rebuilt: why a statement with CHANGED KEYS replaced all rows.
         audits: the results of the audits; empty if the statement had none, or was skipped.
+        quarantined: the number of rows that went to the quarantine table instead.
 
     Example:
         >>> outcome = Outcome("MERGE", "main.orders", 12, rows_inserted=2, rows_updated=40, attempts=2)
@@ -198,6 +199,7 @@ class Outcome(WriteCounts):
     unchanged: bool = False
     rebuilt: str | None = None
     audits: tuple[AuditResult, ...] = ()
+    quarantined: int = 0
 
 
 def check_mode(location: TableLocation, mode: CreateMode) -> None:

@@ -153,6 +153,7 @@ class StatementJudge:
     cut: Cut
     name: RelationName | None
     _results: tuple[AuditResult, ...] | None = field(default=None, init=False)
+    _quarantined: int = field(default=0, init=False)
 
     @cached_property
     def _row_tests(self) -> Mapping[Audit, RowTest]:
@@ -199,6 +200,7 @@ class StatementJudge:
         judged = self._judged(log, state, counts)
         routed = [each for one in own for each in one.routed]
         quarantine.add(log, made, routed, {test.key: test.name for test in self.tests})
+        self._quarantined = sum(each.rows for each in routed)
         self._results = tuple(self._with_quarantined(each, routed) for each in self._results or ())
         return judged
 
@@ -227,7 +229,7 @@ class StatementJudge:
             if self.audits.scope is Scope.CHANGES:
                 now = replace(now, active=TableFiles(active_files.FILES.empty_table()))
             note_reads(log, self._judged(log, now, {}).reads)
-        return replace(outcome, audits=self._results or ())
+        return replace(outcome, audits=self._results or (), quarantined=self._quarantined)
 
     def _judged(self, log: DeltaLog, made: Snapshot, counts: Mapping[Audit, int]) -> Judged:
         """Judges all audits; `counts` are the failing rows of the audits that the write itself has evaluated."""
