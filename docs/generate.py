@@ -36,7 +36,7 @@ DOCS = Path(__file__).parent
 MACROS = DOCS.parent / "macros"
 
 PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
-    "Where the tables are": ("database", "schema", "warehouse", "databases", "storage"),
+    "Where the tables are": ("database", "schema", "warehouse", "databases", "storage", "branch"),
     "Which Spark runs": (
         *("master", "remote", "keep_alive", "spark_conf", "storage_jars"),
         *("accelerator", "accelerator_jars", "accelerator_required"),
@@ -44,7 +44,7 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Where other engines find the tables": ("catalog", "duckdb_file"),
     "How a run continues": ("run_id", "resume", "reuse", "publish", "publish_attempts", "held_inputs"),
-    "Which rules tables have": ("enforced_keys",),
+    "Which rules tables have": ("audit", "enforced_keys"),
     "Conflicts with other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
     "The target that packages see": ("target_type",),
 }
