@@ -34,6 +34,7 @@ CAPABILITIES: Final = {
     "clones": r"clone",
     "collations": r"(?i)collat",
     "enforced keys": r"enforced",
+    "audits": r"audit",
     "empty": r"--empty|--sample",
     "accelerator": r"accelerat",
     "duckdb_file": r"duckdb_file",
