@@ -14,14 +14,14 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5019,
+    "cli": 5030,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4583,
     "engine": 1035,
     "engine/answers": 1250,
-    "engine/arrow": 924,
+    "engine/arrow": 927,
     "engine/audits": 542,
     "engine/builds": 1050,
     "engine/catalog": 7856,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4360,
     "status_lines": 550,
 }
-TOTAL = 106166
+TOTAL = 106180
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

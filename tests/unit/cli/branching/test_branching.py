@@ -161,6 +161,27 @@ def test_the_key_of_a_model_is_in_the_manifest(branch: House, tmp_path: Path, as
     assert (found["key"], found["changed"]) == (["id"], 5)
 
 
+@pytest.mark.parametrize(("where", "key"), [(None, ["id"]), ("id > 3", [])])
+def test_a_unique_test_of_all_rows_names_the_key(
+    branch: House, tmp_path: Path, as_json: Json, where: str | None, key: list[str]
+) -> None:
+    model = {"database": "silt", "schema": "main", "name": "orders", "config": {}}
+    metadata = {"name": "unique", "namespace": None, "kwargs": {"column_name": "id"}}
+    test = {"attached_node": "model.shop.orders", "test_metadata": metadata, "config": {"where": where}}
+    other = {**test, "test_metadata": {**metadata, "name": "not_null"}}
+    nodes = {"test.shop.u": test, "test.shop.n": other, "model.shop.orders": model}
+    (tmp_path / "manifest.json").write_text(json.dumps({"nodes": nodes}))
+    rewrite(branch, "main.orders", lambda row: {**row, "name": "new"})
+    (found,) = as_json("diff", "pr_17", "--target-path", str(tmp_path))["relations"]
+    assert found["key"] == key
+
+
+def test_a_table_without_a_column_of_the_key_is_compared_without_a_key(branch: House, as_json: Json) -> None:
+    rewrite(branch, "main.orders", lambda row: {**row, "name": "new"})
+    (found,) = as_json("diff", "pr_17", "--key", "nothing")["relations"]
+    assert (found["key"], found["changed"], found["added"]) == ([], 0, 5)
+
+
 def test_a_comment_has_at_most_sixty_lines_and_no_cell_ends_early(branch: House, silt: Silt) -> None:
     for number in range(70):
         branch.create(f"main.new{number}", rows(0, 1))

@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dbt.adapters.silt.cli.branching import differences
 from dbt.adapters.silt.cli.output.answers import Answer
@@ -24,9 +25,9 @@ Compares a branch, or a run that is not published, with the tables at its beginn
 versions: `silt diff orders@v3` with the newest version, `silt diff orders@v3 orders@v5`, also of two tables and with
 times as in `orders@2026-01-31 12:00`. It shows which tables, views and functions are new, dropped or replaced, which
 columns differ, and how many rows were added, removed and changed, with the share of changed rows for each column.
-Rows are compared by --key, else by the table's unique or primary key, else by `unique_key` of the model in dbt's
-manifest; without a key, a changed row counts as removed and added. Only files that differ are read. The hash of a
-branch is for `silt merge --if-hash`. With --exit-code, the exit code is 1 if anything differs."""
+Rows are compared by --key, else by the table's unique or primary key, else by `unique_key` or a `unique` test of
+the model in dbt's manifest; without a key, a changed row counts as removed and added. Only files that differ are read.
+The hash of a branch is for `silt merge --if-hash`. With --exit-code, the exit code is 1 if anything differs."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -113,15 +114,18 @@ def declared_key(configuration: Mapping[str, str]) -> Sequence[str]:
 
 
 def unique_keys(target_path: Path | None) -> Mapping[str, Sequence[str]]:
-    """Returns the `unique_key` of each model in dbt's manifest, by the full names of their tables."""
+    """Returns the columns that identify a row of each node in dbt's manifest, by the full names of their tables: the
+    node's `unique_key`, or else the column of a `unique` test of all its rows.
+    """
     try:
         assert target_path is not None
-        nodes = json.loads((target_path / "manifest.json").read_text(encoding="utf-8"))["nodes"].values()
+        nodes = json.loads((target_path / "manifest.json").read_text(encoding="utf-8"))["nodes"]
+        tested = {each["attached_node"]: key for each in nodes.values() if (key := _tested_key(each)) is not None}
     except (AssertionError, OSError, ValueError, KeyError, AttributeError):
         return {}
     found: dict[str, Sequence[str]] = {}
-    for node in nodes:
-        key = (node.get("config") or {}).get("unique_key")
+    for unique_id, node in nodes.items():
+        key = (node.get("config") or {}).get("unique_key") or tested.get(unique_id)
         columns = [key] if isinstance(key, str) else key
         if (
             isinstance(columns, list)
@@ -131,3 +135,10 @@ def unique_keys(target_path: Path | None) -> Mapping[str, Sequence[str]]:
             name = RelationName(node["database"], node["schema"], node.get("alias") or node["name"])
             found[str(name)] = columns
     return found
+
+
+def _tested_key(node: Mapping[str, Any]) -> str | None:
+    """Returns the column of a `unique` test of all rows; None for any other node."""
+    test = node.get("test_metadata") or {}
+    is_whole = (node.get("config") or {}).get("where") is None
+    return test["kwargs"].get("column_name") if test.get("name") == "unique" and is_whole else None

@@ -46,7 +46,8 @@ def diff_branch(
 
     Args:
         database: the name of its database.
-        key_of: returns the columns that identify a row of a table, given its full name; empty without such columns.
+        key_of: returns the columns that identify a row of a table, given its full name; empty without such columns. A
+            table that lacks a column of its key, before or after, is compared without a key.
         samples: how many rows of each kind of difference are samples at most.
         only: the full name of the only relation to compare.
 
@@ -73,7 +74,9 @@ def _diff(
     if base is None:
         was_view = change is not None and change.before is not None
         return RelationDiff(name, Kind.TABLE.value, REPLACED if was_view else CREATED, rows=row_count(now.files))
-    found = diff_tables(Version(log.main, base), Version(log, now), key, samples)
+    columns = {each.lower() for each in base.schema.names} & {each.lower() for each in now.schema.names}
+    usable = key if all(each.lower() in columns for each in key) else ()
+    found = diff_tables(Version(log.main, base), Version(log, now), usable, samples)
     return RelationDiff(name, Kind.TABLE.value, EQUAL if found.is_equal else CHANGED, found)
 
 
