@@ -19,11 +19,13 @@ SHOWING: Mapping[str, tuple[str, ...]] = {
     "show": ("show", "good"),
     "check": ("check",),
     "report": ("report",),
+    "branches": ("branches",),
+    "diff": ("diff", "good@v0"),
     "why": ("why", "good", "bad"),
     "catalog": ("catalog", "duckdb", "tables.duckdb"),
     "session": ("session", "status"),
 }
-CHANGING = {"rollback", "publish", "drop-run", "serve", "endpoint"}
+CHANGING = {"rollback", "publish", "drop-run", "branch", "merge", "serve", "endpoint"}
 """The other subcommands: they change runs, or answer until they are stopped."""
 
 
