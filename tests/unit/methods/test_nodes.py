@@ -13,6 +13,7 @@ from dbt.adapters.silt.records.units import Unit
 from dbt.adapters.silt.runs.response import SiltResponse
 
 UNIT = Unit("silt/the run/the node/main", 1, "the run")
+AUDITED = Unit("silt/the run/the node/main", 2, "the run")
 TABLE, EARLIER, REUSED = object(), SiltResponse("earlier"), SiltResponse("reused")
 
 
@@ -48,6 +49,11 @@ class Steps(NodeMethods):
 
         return run
 
+    def with_audits(self, unit: Unit | None, *_: Any) -> Unit | None:
+        self.lines.append("audits")
+        found: Unit | None = self.found.get("audits", unit)
+        return found
+
     def _find(self, relation: Any) -> None:
         raise AssertionError("the fake steps look for nothing")
 
@@ -68,9 +74,9 @@ class Steps(NodeMethods):
 
 
 def test_a_table_is_checked_before_its_hooks_run_and_looked_for_after_them() -> None:
-    steps = Steps(get_relation=TABLE)
+    steps = Steps(get_relation=TABLE, audits=AUDITED)
     plan = steps.begin("table")
-    assert plan == NodePlan(unit=UNIT, existing=TABLE)  # type: ignore[arg-type]
+    assert plan == NodePlan(unit=AUDITED, existing=TABLE)  # type: ignore[arg-type]
     assert steps.lines == [
         "unused_macro_warnings",
         "other_materialization",
@@ -81,6 +87,7 @@ def test_a_table_is_checked_before_its_hooks_run_and_looked_for_after_them() -> 
         "hooks: a hook",
         "get_relation",
         "earlier",
+        "audits",
         "loss_warning",
     ]
     assert steps.connections.node.context.has_own_materialization
@@ -90,7 +97,7 @@ def test_a_reused_node_runs_no_hooks() -> None:
     steps = Steps(reused=REUSED)
     plan = steps.begin("incremental")
     assert (plan.done, plan.runs_later_hooks) == (REUSED, False)
-    assert not {"hooks: a hook", "earlier", "loss_warning"} & set(steps.lines)
+    assert not {"hooks: a hook", "earlier", "audits", "loss_warning"} & set(steps.lines)
 
 
 def test_hooks_that_run_despite_reuse_run_before_the_decision() -> None:
