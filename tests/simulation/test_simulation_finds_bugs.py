@@ -144,7 +144,7 @@ def test_a_log_that_is_known_by_a_version_that_is_cleaned_up_is_found() -> None:
 
     real = attempt._not_cleaned_up
     with mock.patch.object(attempt, "_not_cleaned_up", kept):
-        first_violation(64, has_folders=False)
+        first_violation(791, has_folders=False)
 
 
 def test_an_in_commit_timestamp_by_the_clock_alone_is_found() -> None:
