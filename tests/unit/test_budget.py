@@ -21,18 +21,18 @@ ROOMS = {
     "endpoint": 4583,
     "engine": 1035,
     "engine/answers": 1250,
-    "engine/arrow": 927,
+    "engine/arrow": 938,
     "engine/audits": 542,
     "engine/builds": 1050,
     "engine/catalog": 7856,
     "engine/changed_keys": 1254,
     "engine/commands": 13541,
     "engine/datasource": 2250,
-    "engine/kernel": 23111,
+    "engine/kernel": 23121,
     "engine/sql": 7750,
     "engine/statements": 7775,
     "kept_spark": 1150,
-    "materializations": 6557,
+    "materializations": 6560,
     "methods": 2325,
     "records": 2160,
     "report": 1801,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4360,
     "status_lines": 550,
 }
-TOTAL = 106180
+TOTAL = 106203
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

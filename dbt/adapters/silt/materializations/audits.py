@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from dbt_common.exceptions import CompilationError
@@ -11,6 +12,7 @@ from dbt_common.exceptions import CompilationError
 from dbt.adapters.silt.engine.audits.audit import Audit, Audits, Limit, OnFailure, Scope, Severity
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.materializations.reuse import has_hooks_after, is_built_in_batches
+from dbt.adapters.silt.runs.logical_run.recorded_end import with_upstream
 
 BEFORE_COMMIT: Final = "before_commit"
 """The value of `audit` for tests before the commit."""
@@ -116,6 +118,10 @@ class NodeTests:
         """
         return [each for each in self._of_node() if not self._reads_later_table(each)]
 
+    @cached_property
+    def _before(self) -> frozenset[str]:
+        return self._ancestors(self.unique_id)
+
     def _of_node(self) -> Iterator[Any]:
         for each in self.nodes.values():
             if each.resource_type != "test" or self.unique_id not in each.depends_on.nodes:
@@ -124,7 +130,7 @@ class NodeTests:
                 yield each
 
     def _reads_later_table(self, test: Any) -> bool:
-        before = self._ancestors(self.unique_id)
+        before = self._before
         left = [*test.depends_on.nodes]
         while left:
             name = left.pop()
@@ -132,7 +138,7 @@ class NodeTests:
                 continue
             if self._is_later(name):
                 return True
-            left.extend(getattr(self.nodes[name].depends_on, "nodes", ()))
+            left.extend(self._parents(name))
         return False
 
     def _is_later(self, name: str) -> bool:
@@ -144,15 +150,12 @@ class NodeTests:
             return True
         return kind not in _WITHOUT_ROWS and self.unique_id in self._ancestors(name)
 
-    def _ancestors(self, name: str) -> set[str]:
-        found: set[str] = set()
-        left = list(getattr(self.nodes[name].depends_on, "nodes", ()))
-        while left:
-            each = left.pop()
-            if each in self.nodes and each not in found:
-                found.add(each)
-                left.extend(getattr(self.nodes[each].depends_on, "nodes", ()))
-        return found
+    def _ancestors(self, name: str) -> frozenset[str]:
+        return with_upstream(self._parents(name), self._parents)
+
+    def _parents(self, name: str) -> Sequence[str]:
+        node = self.nodes.get(name)  # sources have no parents, and are not among the nodes
+        return () if node is None else getattr(node.depends_on, "nodes", ())
 
 
 def is_verdict_on_table(audits: Audits, model: Mapping[str, Any]) -> bool:

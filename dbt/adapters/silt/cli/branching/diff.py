@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.arrow.branch_diff import CHANGED, EQUAL, RelationD
 from dbt.adapters.silt.engine.arrow.table_diff import Version, diff_tables
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import BranchNotFoundError, InvalidArgumentError, RunNotFoundError
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import KeyKind, table_keys
 
 _DIFFERENT = 1
@@ -98,10 +99,8 @@ def _of_branch(
     only = None if arguments.table is None else str(warehouse.name(arguments.table))
     known = unique_keys(warehouse.target_path)
 
-    def key_of(name: str) -> Sequence[str]:
-        log = branch.tables().get(name)
-        declared = () if log is None else declared_key(log.snapshot().metadata.configuration)
-        return key or declared or known.get(name, ())
+    def key_of(name: str, table: Snapshot) -> Sequence[str]:
+        return key or declared_key(table.metadata.configuration) or known.get(name, ())
 
     return f"branch {arguments.first}", branch.state_hash(), diff_branch(branch, database, key_of, arguments.rows, only)
 

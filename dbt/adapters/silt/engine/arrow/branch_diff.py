@@ -10,6 +10,7 @@ from dbt.adapters.silt.engine.arrow.table_diff import TableDiff, Version, diff_t
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.names.log_end import is_last
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning, NameChange
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 
@@ -40,14 +41,19 @@ class RelationDiff:
 
 
 def diff_branch(
-    branch: Branch, database: str, key_of: Callable[[str], Sequence[str]], samples: int = 0, only: str | None = None
+    branch: Branch,
+    database: str,
+    key_of: Callable[[str, Snapshot], Sequence[str]],
+    samples: int = 0,
+    only: str | None = None,
 ) -> list[RelationDiff]:
     """Returns the relations and functions that a branch has changed, sorted by name.
 
     Args:
         database: the name of its database.
-        key_of: returns the columns that identify a row of a table, given its full name; empty without such columns. A
-            table that lacks a column of its key, before or after, is compared without a key.
+        key_of: returns the columns that identify a row of a table, given its full name and its version on the branch;
+            empty without such columns. A table that lacks a column of its key, before or after, is compared without a
+            key.
         samples: how many rows of each kind of difference are samples at most.
         only: the full name of the only relation to compare.
 
@@ -56,11 +62,15 @@ def diff_branch(
     """
     names, tables = branch.name_changes(database), branch.tables()
     wanted = sorted({*names, *tables}) if only is None else sorted({only} & {*names, *tables})
-    return [_diff(each, names.get(each), tables.get(each), key_of(each), samples) for each in wanted]
+    return [_diff(each, names.get(each), tables.get(each), key_of, samples) for each in wanted]
 
 
 def _diff(
-    name: str, change: NameChange | None, log: BranchLog | None, key: Sequence[str], samples: int
+    name: str,
+    change: NameChange | None,
+    log: BranchLog | None,
+    key_of: Callable[[str, Snapshot], Sequence[str]],
+    samples: int,
 ) -> RelationDiff:
     if change is not None and log is None:
         return _named(name, change)
@@ -75,6 +85,7 @@ def _diff(
         was_view = change is not None and change.before is not None
         return RelationDiff(name, Kind.TABLE.value, REPLACED if was_view else CREATED, rows=row_count(now.files))
     columns = {each.lower() for each in base.schema.names} & {each.lower() for each in now.schema.names}
+    key = key_of(name, now)
     usable = key if all(each.lower() in columns for each in key) else ()
     found = diff_tables(Version(log.main, base), Version(log, now), usable, samples)
     return RelationDiff(name, Kind.TABLE.value, EQUAL if found.is_equal else CHANGED, found)

@@ -8,7 +8,7 @@ interruption at any step, the log begins later and has no gap, and a deleted ver
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
@@ -38,14 +38,17 @@ _AT_ONCE: Final = 1000
 _CHECKPOINTS = (LogFileKind.CLASSIC_CHECKPOINT, LogFileKind.MULTI_PART_CHECKPOINT, LogFileKind.UUID_CHECKPOINT)
 
 
-def clean_up(store: Store, snapshot: Snapshot, now_ms: int, needed_ms: int | None = None) -> int:
+def clean_up(
+    store: Store, snapshot: Snapshot, now_ms: int, oldest_needed: Callable[[], int | None] = lambda: None
+) -> int:
     """Deletes the expired files of the log if the table's properties enable the clean-up.
 
     Args:
         snapshot: the newest version, whose properties set the retention. If another log has replaced the snapshot's
             log, that log is not changed.
         now_ms: milliseconds since 1970-01-01 UTC.
-        needed_ms: a time whose version must be kept, because a branch begins with it.
+        oldest_needed: returns the time of the oldest version that must be kept, because a branch begins with it, if
+            any; called only if files have expired.
 
     Returns:
         The number of deleted files.
@@ -56,9 +59,14 @@ def clean_up(store: Store, snapshot: Snapshot, now_ms: int, needed_ms: int | Non
     """
     if not snapshot.properties.enable_expired_log_cleanup:
         return 0
-    cutoff_ms = min(expiry(snapshot.properties, now_ms), now_ms if needed_ms is None else needed_ms)
+    cutoff_ms = expiry(snapshot.properties, now_ms)
     files = _oldest(store, cutoff_ms)
-    for checkpoint in _boundaries(log_segment.listing_of(files), cutoff_ms, snapshot):
+    listing = log_segment.listing_of(files)
+    newest = next(_boundaries(listing, cutoff_ms, snapshot), None)
+    if newest is None or not _files_before(newest.version, files):
+        return 0
+    needed_ms = oldest_needed()
+    for checkpoint in _boundaries(listing, cutoff_ms if needed_ms is None else min(cutoff_ms, needed_ms), snapshot):
         expired = _files_before(checkpoint.version, files)
         if not expired:
             return 0

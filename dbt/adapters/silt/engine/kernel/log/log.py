@@ -237,8 +237,10 @@ class DeltaLog:
             if version > 0 and version % snapshot.properties.checkpoint_interval == 0:
                 with self._logged_failure(version, "its checkpoint could not be written or older files not deleted"):
                     self.checkpoint(self.snapshot_at(version))
-                    needed_ms = None if self.publications is None else self.publications.oldest_cut_ms()
-                    clean_up(self.store, snapshot, self.clock.now_ms(), needed_ms)
+                    clean_up(self.store, snapshot, self.clock.now_ms(), self._oldest_cut_ms)
+
+    def _oldest_cut_ms(self) -> int | None:
+        return None if self.publications is None else self.publications.oldest_cut_ms()
 
     @contextlib.contextmanager
     def _logged_failure(self, version: int, what: str) -> Iterator[None]:
