@@ -139,6 +139,22 @@ def test_a_table_with_clean_up_disabled_is_not_changed() -> None:
     assert commits(log) == list(range(41))
 
 
+@pytest.mark.parametrize(("days", "asked"), [(3, 0), (40, 1)])
+def test_the_oldest_branch_is_asked_for_only_if_files_have_expired(days: int, asked: int) -> None:
+    log = a_commit_a_day(days)
+    assert isinstance(log.clock, FixedClock)
+    calls: list[int] = []
+
+    def oldest_needed() -> int | None:
+        calls.append(1)
+        return 0
+
+    snapshot = enabled(DeltaLog(log.store, log.name, log.clock))
+    assert clean_up(log.store, snapshot, log.clock.at_ms, oldest_needed) == 0
+    assert len(calls) == asked
+    assert commits(log) == list(range(days + 1))
+
+
 def test_a_checkpoint_triggers_the_clean_up() -> None:
     clock = FixedClock(MIDNIGHT)
     log = DeltaLog(new_log(MemoryStore(clock), WEEK).store, "t", clock)
