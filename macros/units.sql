@@ -43,10 +43,11 @@
 {% endmacro %}
 
 
-{#-- Reports a unit of work that is skipped because an earlier commit contains it. --#}
-{% macro silt_skip(response) %}
+{#-- Reports work that is not done because its result is known: a unit of work that an earlier commit contains, or a test, whose result
+     has a row (`table`). --#}
+{% macro silt_skip(response, table=none) %}
   {{ write('-- ' ~ response) }}
-  {%- do store_result('main', response=response) -%}
+  {%- do store_result('main', response=response, agate_table=table) -%}
 {% endmacro %}
 
 

@@ -13,10 +13,9 @@
 {#-- Like dbt's own, but replaces earlier stored failures in one step. If they were dropped first, another run of the same test
      would not find them. --#}
 {% macro silt_test() %}
-  {%- set audited = adapter.audited_test(model) -%}
+  {%- set audited = none if should_store_failures() else adapter.audited_test(model) -%}
   {%- if audited is not none -%}
-    {{ write('-- ' ~ audited.response) }}
-    {%- do store_result('main', response=audited.response, agate_table=audited.table) -%}
+    {%- do silt_skip(audited.response, audited.table) -%}
     {{ return({'relations': []}) }}
   {%- endif -%}
   {%- set failures = get_limit_subquery_sql(adapter.one_query(sql), config.get('limit')) -%}
@@ -41,8 +40,7 @@
   {%- set build = adapter.test_build(model, query) -%}
   {%- set passed = none if build is none else adapter.passed_test(build, model, query) -%}
   {%- if passed is not none -%}
-    {{ write('-- ' ~ passed.response) }}
-    {%- do store_result('main', response=passed.response, agate_table=passed.table) -%}
+    {%- do silt_skip(passed.response, passed.table) -%}
     {{ return('') }}
   {%- endif -%}
   {%- call statement('main', fetch_result=True) -%}

@@ -3,8 +3,7 @@
   {%- set build = adapter.unit_test_build(model, sql) -%}
   {%- set passed = none if build is none else adapter.passed_test(build, model, sql) -%}
   {%- if passed is not none -%}
-    {{ write('-- ' ~ passed.response) }}
-    {%- do store_result('main', response=passed.response, agate_table=passed.table) -%}
+    {%- do silt_skip(passed.response, passed.table) -%}
     {{ return({'relations': []}) }}
   {%- endif -%}
   {%- set done = materialization_unit_default() -%}

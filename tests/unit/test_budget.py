@@ -36,7 +36,7 @@ ROOMS = {
     "methods": 2325,
     "records": 2160,
     "report": 1801,
-    "runs": 4696,
+    "runs": 4706,
     "session": 4360,
     "status_lines": 550,
 }

@@ -121,7 +121,14 @@ class TestOfSelection(Project):
         assert (found["orders"], found["not_null_orders_name"]) == ("success", "fail")
 
 
-class TestOfHooksAndStoredFailures(Project):
+class TestOfStoredFailures(Project):
+    def test_tests_that_store_their_failures_run_again(self, project: Any) -> None:
+        found = build("--store-failures")
+        assert {str(each.status) for each in found.values()} == {"success", "pass"}
+        assert audited(found) == set()
+
+
+class TestOfHooks(Project):
     def test_tests_run_again_if_hooks_change_the_rows_afterwards(self, project: Any) -> None:
         hooked = ORDERS.replace("config(", "config(post_hook='insert into {{ this }} values (1, null)', ")
         write_file(hooked, project.project_root, "models", "orders.sql")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -11,10 +11,9 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.runs.response import SiltResponse
+from dbt.adapters.silt.runs.tests_not_run import KnownResult
 
 if TYPE_CHECKING:
-    import agate
-
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.dbt_seams import definitions
     from dbt.adapters.silt.engine.audits.audit import Audit
@@ -29,14 +28,6 @@ else:
     reuse = lazy_module("dbt.adapters.silt.materializations.reuse")
 
 logger = AdapterLogger("Silt")
-
-
-@dataclass(frozen=True)
-class _Verdict:
-    """The verdict of a test that is not run: the response, and the row that dbt reads."""
-
-    response: SiltResponse
-    table: agate.Table
 
 
 class AuditMethods(metaclass=AdapterMeta):
@@ -94,12 +85,12 @@ class AuditMethods(metaclass=AdapterMeta):
         return audits.audit_of(test, query)
 
     @available.parse_none
-    def audited_test(self, test: Mapping[str, Any]) -> _Verdict | None:
+    def audited_test(self, test: Mapping[str, Any]) -> KnownResult | None:
         """Returns the verdict of a test that has judged the last write of its node in this command; None if it must
         run.
         """
         found = self.connections.node.audited.take(test["unique_id"])
-        if found is None or test["config"].get("store_failures"):
+        if found is None:
             return None
         is_failure = found.result.status == "fail"
         row = {
@@ -107,4 +98,4 @@ class AuditMethods(metaclass=AdapterMeta):
             "should_warn": is_failure or found.result.status == "warn",
             "should_error": is_failure,
         }
-        return _Verdict(SiltResponse.of_audited_test(found.result, found.write), agate_tables.of_rows([row]))
+        return KnownResult(SiltResponse.of_audited_test(found.result, found.write), agate_tables.of_rows([row]))

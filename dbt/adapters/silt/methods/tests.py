@@ -6,7 +6,6 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -16,6 +15,7 @@ from dbt_common.exceptions import CompilationError
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.runs.tests_not_run import KnownResult
 
 if TYPE_CHECKING:
     import agate
@@ -126,14 +126,6 @@ class UnitTestMethods(metaclass=AdapterMeta):
         ]
 
 
-@dataclass(frozen=True)
-class _PassedResult:
-    """The result of a test that is not run: the response, and the row that dbt reads."""
-
-    response: SiltResponse
-    table: agate.Table
-
-
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "void")
 """The types of `fail_calc`; a null is of the type `void`."""
 
@@ -211,7 +203,7 @@ class ReusedTestMethods(metaclass=AdapterMeta):
         return reuse.build_of_test(test, texts, self.connections.project_facts(), time.time_ns() // 1_000_000)
 
     @available.parse_none
-    def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> _PassedResult | None:
+    def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> KnownResult | None:
         """Returns the result of a test that has passed on the same input; None if the test must run."""
         self.connections.node.context.test, self.connections.node.context.facts = build, None
         invocation = self.connections.invocation
@@ -228,7 +220,7 @@ class ReusedTestMethods(metaclass=AdapterMeta):
         self.connections.reused_tests.note(test["name"], passed)
         is_unit = str(test["resource_type"]) == "unit_test"
         row = {"failures": 0, **dict.fromkeys(_ENDS, False)}
-        return _PassedResult(
+        return KnownResult(
             response, agate_tables.of_rows([{"rows": "equal", _SIDE: each} for each in _SIDES] if is_unit else [row])
         )
 

@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING
 from dbt.adapters.events.logging import AdapterLogger
 
 if TYPE_CHECKING:
+    import agate
+
     from dbt.adapters.silt.engine.audits.audit import AuditResult
     from dbt.adapters.silt.engine.builds.passed_tests import PassedTest
     from dbt.adapters.silt.runs.response import SiltResponse
 
 logger = AdapterLogger("Silt")
+
+
+@dataclass(frozen=True)
+class KnownResult:
+    """The result of a test that is not run: the response, and the row that dbt reads."""
+
+    response: SiltResponse
+    table: agate.Table
 
 
 class ReusedTests:
