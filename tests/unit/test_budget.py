@@ -28,7 +28,7 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13541,
     "engine/datasource": 2250,
-    "engine/kernel": 23121,
+    "engine/kernel": 23123,
     "engine/sql": 7750,
     "engine/statements": 7775,
     "kept_spark": 1150,

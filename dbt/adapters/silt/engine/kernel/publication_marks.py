@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 
 MARK: Final = "silt.publication"
 """The application id whose version is the id of the newest publication in the log."""
 SETTLED: Final = 0
 """The version of `MARK` when no publication in the log can be undecided."""
+
+OF_TABLES: Final = frozenset((MARK, VERIFIED))
+"""The application ids of facts about a table, which are no units of work: a rollback or a conflict ignores them."""
 
 _PUBLICATION: Final = "publication"
 _UNDONE: Final = "undonePublication"

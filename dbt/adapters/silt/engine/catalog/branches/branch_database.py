@@ -26,10 +26,9 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import OUTSIDE
 from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning, NameChange
-from dbt.adapters.silt.engine.kernel.publication_marks import MARK
+from dbt.adapters.silt.engine.kernel.publication_marks import OF_TABLES
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
-from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 from dbt.adapters.silt.engine.kernel.transaction import changes
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog, branch_of
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
@@ -335,9 +334,7 @@ def _end(log: BranchLog) -> None:
     properties = {**snapshot.metadata.configuration, changes.DROPPED_PROPERTY: str(log.clock.now_ms())}
     metadata = replace(snapshot.metadata, configuration=properties)
     done = (
-        each.app_id
-        for each in snapshot.transactions.values()
-        if each.version >= 0 and each.app_id not in (MARK, VERIFIED)
+        each.app_id for each in snapshot.transactions.values() if each.version >= 0 and each.app_id not in OF_TABLES
     )
     forgotten = tuple(SetTransaction(app_id, changes.NOT_DONE) for app_id in done)
     last = changes.Changes(changes.Operation(changes.DROP_OPERATION), metadata=metadata, forgotten=forgotten)

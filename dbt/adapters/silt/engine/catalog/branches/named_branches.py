@@ -129,15 +129,7 @@ class NamedBranches:
         if found is not None:
             return found
         known = [each.name for each in self.all()]
-        near = near_names(text, known)
-        raise errors.BranchNotFoundError(
-            f"there is no branch `{text}` in this warehouse",
-            remedy=f"Did you mean {' or '.join(near)}?"
-            if near
-            else f"Use one of {some_of(known, 5)}"
-            if known
-            else "Create it: `silt branch NAME`",
-        )
+        raise _missing(f"there is no branch `{text}` in this warehouse", text, known)
 
     def branch(self, text: str, only: RelationName | None = None) -> Branch:
         """Returns a named branch, or the branch of a run that is not published, to read it.
@@ -275,11 +267,9 @@ class NamedBranches:
         try:
             return Branch(self._register, RunBranches(self._register).find(text).branch)
         except errors.RunNotFoundError as error:
-            near = near_names(text, known)
             if not known or "too short" in error.problem or "begin with" in error.problem:
                 raise
-            remedy = f"Did you mean {' or '.join(near)}?" if near else f"Use one of {some_of(known, 5)}"
-            raise errors.BranchNotFoundError(f"there is no branch and no run `{text}`", remedy=remedy) from error
+            raise _missing(f"there is no branch and no run `{text}`", text, known) from error
 
     def _known(self, text: str) -> NamedBranch | None:
         found = named_documents.read_named(self._store, named_documents.path_of(normalize(text)))
@@ -315,3 +305,13 @@ class NamedBranches:
         status = self._store.status(f"{folder}/{_BEGUN}")
         assert status is not None
         return status.modified_ms
+
+
+def _missing(problem: str, text: str, known: Sequence[str]) -> errors.BranchNotFoundError:
+    """Returns the error for the name of a branch that does not exist, with the names that do."""
+    near = near_names(text, known)
+    if near:
+        remedy = f"Did you mean {' or '.join(near)}?"
+    else:
+        remedy = f"Use one of {some_of(known, 5)}" if known else "Create it: `silt branch NAME`"
+    return errors.BranchNotFoundError(problem, remedy=remedy)

@@ -68,12 +68,11 @@ import pyarrow as pa
 
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.publication_marks import MARK
+from dbt.adapters.silt.engine.kernel.publication_marks import OF_TABLES
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import actions, active_files
 from dbt.adapters.silt.engine.kernel.table.expressions import Or
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
-from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes
@@ -148,7 +147,7 @@ def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
 
 def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:
     set_by_pending = {each.app_id for each in (*pending.changes.transactions, *pending.changes.forgotten)}
-    set_by_winner = {transaction.app_id for transaction in winner.of(actions.SetTransaction)} - {MARK, VERIFIED}
+    set_by_winner = {transaction.app_id for transaction in winner.of(actions.SetTransaction)} - OF_TABLES
     both = sorted(set_by_winner if pending.reads.transactions else set_by_pending & set_by_winner)
     if both:
         what = f"recorded the transaction identifier {', '.join(both)} too"

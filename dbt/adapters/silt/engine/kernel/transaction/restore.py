@@ -19,14 +19,13 @@ from dbt.adapters.silt.engine.kernel.files.file_guard import Content
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
-from dbt.adapters.silt.engine.kernel.publication_marks import MARK
+from dbt.adapters.silt.engine.kernel.publication_marks import OF_TABLES
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Json, Metadata, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged
 from dbt.adapters.silt.engine.kernel.table.identity import with_farthest_marks
-from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
@@ -133,7 +132,7 @@ def forgotten_after(now: Snapshot, then: Snapshot) -> tuple[SetTransaction, ...]
     """Returns the transaction identifiers recorded between two snapshots, with the versions to reset them to."""
     changes = []
     for app_id, recorded in now.transactions.items():
-        if app_id in (MARK, VERIFIED):
+        if app_id in OF_TABLES:
             continue
         earlier = then.transactions.get(app_id)
         version = NOT_DONE if earlier is None else earlier.version
