@@ -36,11 +36,11 @@ ROOMS = {
     "methods": 2325,
     "records": 2160,
     "report": 1801,
-    "runs": 4706,
-    "session": 4360,
+    "runs": 4811,
+    "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 106203
+TOTAL = 106242
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -316,10 +316,10 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         """Returns location and format of the files that a model of the materialization `external` writes."""
         columns = partitioning(model["config"].get("partition_by")).columns
         config = {**model["config"], "partition_by": columns}
-        taken = self.connections.environment.locations.values()
+        taken = self.connections.sessions.environment.locations.values()
         target = external_targets.target_of({**model, "config": config}, location, self.config.project_root, taken)
         with self.connections.exception_handler(f"look at {target.location}"):
-            external_files.check_target(target, self.connections.environment.open_store)
+            external_files.check_target(target, self.connections.sessions.environment.open_store)
         return target
 
     @available.parse_none
@@ -333,7 +333,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
                 handle.cursor().execute(header)
             with handle.busy(query):
                 rows = handle.warehouse.sql(cut_relations.current_text(query))
-                return external_files.write_external(rows, target, self.connections.environment.open_store)
+                return external_files.write_external(rows, target, self.connections.sessions.environment.open_store)
 
     def config_warnings(
         self,
@@ -418,7 +418,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def debug_query(self) -> None:
         """Logs versions and databases for `dbt debug`; fails if the warehouse cannot be written."""
         with self.connections.exception_handler("look at the connection"):
-            session, environment = self.connections.handle.session, self.connections.environment
+            session, environment = self.connections.handle.session, self.connections.sessions.environment
             own, asked = self._own_database, self.config.credentials.accelerator is not None
             for name, text in diagnosis.diagnose(
                 session, environment.catalog, own, environment.locations, environment.storages, asked
@@ -463,7 +463,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         """Updates dbt's cache if a statement of this command, such as a hook, has created or dropped the relation."""
         with contextlib.suppress(InvalidNameError), self.cache.lock:  # an invalid name is refused when it is used
             name = RelationName(database, schema, identifier)
-            if not self.connections.take_changed_name(name) or (name.database, name.schema) not in self.cache:
+            if not self.connections.sessions.take_changed_name(name) or (name.database, name.schema) not in self.cache:
                 return
             self.cache.drop(self.Relation.create(name.database, name.schema, name.identifier))
             entry = self.connections.catalog.find(name)

@@ -11,9 +11,9 @@ import yaml
 from click.globals import pop_context
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
-from dbt.adapters.silt.connections import SiltConnectionManager
 from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement
 from dbt.adapters.silt.records.run_registry import RunRegistry
+from dbt.adapters.silt.session.command_sessions import CommandSessions
 from tests.files import write_files
 from tests.functional.runs.test_publishing import HEAD, Publishing, files, rows, shown, silt, with_id
 
@@ -121,13 +121,13 @@ class TestAfterThePublication(AfterPublish):
 
 class TestAKillBetweenPublicationAndStatement(AfterPublish):
     def test_the_same_run_runs_the_rest(self, project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        own = SiltConnectionManager._run_later
+        own = CommandSessions.run_later
 
-        def killed(self: SiltConnectionManager, statement: LaterStatement) -> None:
+        def killed(self: CommandSessions, statement: LaterStatement) -> None:
             own(self, statement)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(SiltConnectionManager, "_run_later", killed)
+        monkeypatch.setattr(CommandSessions, "run_later", killed)
         with pytest.raises(BaseException, match=""):
             run_dbt(["build", *with_id("killed")])
         pop_context()  # a killed process leaves no context of its command to later tests

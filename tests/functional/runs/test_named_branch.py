@@ -121,5 +121,5 @@ class TestACommandOnABranch(Branched):
         assert "30" in capsys.readouterr().out
 
     def test_a_branch_cannot_be_combined_with_publish(self, project: Any) -> None:
-        with pytest.raises(DbtRuntimeError, match="`silt merge` publishes the branch"):
+        with pytest.raises(DbtRuntimeError, match="`silt merge` publishes"):
             run_dbt(["run", "--vars", "silt_publish: after_tests"])

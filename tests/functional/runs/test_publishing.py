@@ -72,7 +72,7 @@ class Publishing:
 
 
 def warehouse(project: Any) -> str:
-    return str(project.adapter.connections.environment.locations[project.database])
+    return str(project.adapter.connections.sessions.environment.locations[project.database])
 
 
 def shown(project: Any) -> dict[str, int]:

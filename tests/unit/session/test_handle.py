@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine.warehouse import Result, Warehouse
 from dbt.adapters.silt.records.units import Unit
+from dbt.adapters.silt.runs.fetch import fetchable
 from dbt.adapters.silt.runs.response import SiltResponse
-from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.handle import OpenSession, SiltHandle, Submission  # type: ignore[attr-defined]
 from dbt.adapters.silt.session.spark import SessionPool, SessionSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 from click.globals import pop_context
@@ -50,10 +50,6 @@ class RanNodes:
     files: Container[str] = ()
 
 
-Again: TypeAlias = Callable[[RanNodes], frozenset[str]]
-"""Returns the nodes that a command is to run again, by their unique ids; empty if it is to end."""
-
-
 def aborting_error(cause: Exception) -> Exception:
     """Returns the error that ends the command line of dbt with the exit code of an error.
 
@@ -66,26 +62,25 @@ def aborting_error(cause: Exception) -> Exception:
 
 def ask_adapters() -> None:
     """Lets the commands of this process ask their adapter, before their nodes and on-run hooks run, which nodes are to
-    run whole, selected or not, and afterwards, which nodes are to run again: the methods `first` and `again` of its
-    connection manager, if a command is to ask.
+    run whole, selected or not, and afterwards, which nodes are to run again: the methods `first` and `again` of the
+    publication in its connection manager, if it is on.
     """
     GraphRunnableTask.execute_with_hooks = _execute  # type: ignore[method-assign, assignment]
 
 
 def _execute(task: Any, selected_uids: Any) -> Any:
     """Replaces dbt's method of a task: runs its on-run-start hooks, its nodes and its on-run-end hooks."""
-    connections = get_adapter(task.config).connections
-    again: Again | None = getattr(connections, "again", None)
-    if again is None:
+    publication = getattr(get_adapter(task.config).connections, "publication", None)
+    if publication is None or not publication.is_on:
         return _execute_of_dbt(task, selected_uids)
     all_nodes = task._flattened_nodes
     _select(task, all_nodes)  # `dbt retry` selects nothing
-    if added := connections.first(_ran(task, all_nodes)):
+    if added := publication.first(_ran(task, all_nodes)):
         all_nodes = _add(task, all_nodes, added)
         selected_uids = frozenset(each.unique_id for each in all_nodes)
     try:
         result = _execute_of_dbt(task, selected_uids)
-        while chosen := again(_ran(task, all_nodes)):
+        while chosen := publication.again(_ran(task, all_nodes)):
             _queue(task, all_nodes, chosen)
             result = _execute_of_dbt(task, chosen)
     finally:

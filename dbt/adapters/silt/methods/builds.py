@@ -62,7 +62,7 @@ class BuildMethods(UnitMethods):
         note = "; its hooks did not run" if reuse.has_hooks(model) and not reuse.runs_hooks(model) else ""
         if isinstance(decision, reuse_decision.Reused):
             response = responses.SiltResponse.of_reuse(decision, note)
-            self.connections.runner.note_reuse(response)
+            self.connections.sessions.runner.note_reuse(response)
             return response
         self.connections.node.context.built_because = None if decision is None else str(decision)
         # A seed replaces no view, unless its hooks drop the view first.
@@ -153,7 +153,7 @@ class BuildMethods(UnitMethods):
         given = self.config.credentials
         macros = reached_macros.Macros(macro_resolver, self._around())
         found, schema = macros.replacing(), (given.database, given.schema)
-        conf = {**given.spark_conf, **self.connections.environment.accelerated}
+        conf = {**given.spark_conf, **self.connections.sessions.environment.accelerated}
         return reuse.ProjectFacts(conf, found.code, self._server(), schema, found, macros.of_hooks)
 
     def _around(self) -> reached_macros.Around:
@@ -181,13 +181,13 @@ class BuildMethods(UnitMethods):
         if reuse.is_built_in_batches(model):
             return reuse_decision.Built((reuse.IN_BATCHES,))
         code = str(model.get("compiled_code") or "")
-        return present.decide_now(self.connections.catalog, log, build, code, self.connections.listed_files)
+        return present.decide_now(self.connections.catalog, log, build, code, self.connections.sessions.listed_files)
 
     def set_macro_resolver(self, macro_resolver: Any) -> None:
         """Receives dbt's manifest."""
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]  # dbt's own adapter is the next base
         self.connections.invocation.on_manifest(lambda unique_id: _parents(macro_resolver, unique_id))
-        self.connections.declared_files = cache(lambda: project_files.declared_by(macro_resolver, self.config))
+        self.connections.sessions.declared_files = cache(lambda: project_files.declared_by(macro_resolver, self.config))
         self.connections.project_facts = cache(lambda: self._project_facts(macro_resolver))
 
 

@@ -41,7 +41,7 @@ class LaterStatementMethods(metaclass=AdapterMeta):
         """Records that the hooks after a node's own write have run: from now on, the write counts as a build."""
         if self.connections.node.context.hooks is not None:
             with self.connections.exception_handler("record that the hooks have run"):
-                self.connections.runner.end_hooks(self.connections.catalog)
+                self.connections.sessions.runner.end_hooks(self.connections.catalog)
 
     def begin_later(self, model: Mapping[str, Any]) -> None:
         """Drops the statements that an earlier command of the run has left for the node, which states them again."""

@@ -235,7 +235,7 @@ class NodeMethods(AuditMethods, BuildMethods):
         if log is None:
             return None
         upstream = self.connections.invocation.upstream_of_failures
-        return done_again.Rerun(self.connections.catalog, upstream, self.connections.listed_files).decide(
+        return done_again.Rerun(self.connections.catalog, upstream, self.connections.sessions.listed_files).decide(
             unit, model, log
         )
 
@@ -252,5 +252,5 @@ class NodeMethods(AuditMethods, BuildMethods):
             response = skips.skipped(self.connections.catalog.table(entry.name), unit, hidden)
         if response is not None:
             self.connections.handle.warehouse.forget_reads(entry.name)
-            self.connections.runner.note_skip(response, unit)
+            self.connections.sessions.runner.note_skip(response, unit)
         return response

@@ -93,7 +93,7 @@ class RollbackMethods(metaclass=AdapterMeta):
     def _warehouse(self) -> warehouses.OpenWarehouse:
         """Returns the warehouse as the command `silt` uses it."""
         profile = self.config.credentials
-        environment = self.connections.environment
+        environment = self.connections.sessions.environment
         return warehouses.OpenWarehouse(environment.catalog, environment.locations, profile.database, profile.schema)
 
 
@@ -117,7 +117,7 @@ class RegistrationMethods(metaclass=AdapterMeta):
         node = self.connections.node.context
         if self.config.credentials.catalog is None or not self.connections.invocation.writes:
             return
-        entries = self.connections.registration
+        entries = self.connections.sessions.registration
         if entries is None or not node.is_writing_node or self.connections.publication.is_on:
             return
         name = table_of(node.node, self._own_database)
@@ -131,7 +131,7 @@ class RegistrationMethods(metaclass=AdapterMeta):
         Raises:
             DbtRuntimeError: if the profile names no metastore, or it cannot be reached.
         """
-        entries = self.connections.registration
+        entries = self.connections.sessions.registration
         if entries is None:
             raise DbtRuntimeError("The profile names no metastore: set `catalog: hive`")
         with self.connections.exception_handler("register the tables"):

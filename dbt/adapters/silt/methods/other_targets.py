@@ -74,7 +74,7 @@ def other_target(connections: SiltConnectionManager, config: Any, name: str) -> 
         found = profile.warehouse_of(project, arguments)
     except InvalidSettingError as error:
         raise CompilationError(f"`reuse: {{from: {name}}}`: {sentence(error.problem)}") from error
-    names = {location: database for database, location in connections.environment.locations.items()}
+    names = {location: database for database, location in connections.sessions.environment.locations.items()}
     databases = {each: names[at] for each, at in found.locations.items() if at in names}
     if found.database not in databases:
         raise CompilationError(

@@ -63,7 +63,7 @@ class SchemaMethods(metaclass=AdapterMeta):
 
     def _make_root(self, database: str, schema: str) -> None:
         """Creates the folder of a database, because the statement that creates the schema waits for Spark."""
-        catalog = self.connections.environment.catalog
+        catalog = self.connections.sessions.environment.catalog
         if normalize(unquote(database)) in catalog.databases():
             with self.connections.exception_handler(f"create the schema {database}.{schema}"):
                 catalog.make_root(unquote(database), schema)
@@ -81,7 +81,7 @@ class SchemaMethods(metaclass=AdapterMeta):
             error = self._failed_schemas.get(self._key(*name[:2]))
             if error is not None:
                 raise error
-            self.connections.environment.catalog.check_writable(RelationName(*name))
+            self.connections.sessions.environment.catalog.check_writable(RelationName(*name))
 
     @property
     def _failed_schemas(self) -> dict[tuple[str, str], DbtRuntimeError]:

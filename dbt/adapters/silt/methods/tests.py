@@ -212,7 +212,7 @@ class ReusedTestMethods(metaclass=AdapterMeta):
         with self.connections.exception_handler(f"look for the last result of {test['name']}"):
             known = self._passed_tests()
             passed = known.find(build.owner)
-            found = known.decide(build, passed, query, self.connections.listed_files)
+            found = known.decide(build, passed, query, self.connections.sessions.listed_files)
         if passed is None or not isinstance(found, decision.Reused):
             self.connections.node.context.built_because = str(found)
             return None

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dbt.adapters.silt.engine import warehouse as engine
-    from dbt.adapters.silt.session import fetch
+    from dbt.adapters.silt.runs import fetch
 else:  # a kept Spark starts before the engine is imported
     pa = lazy_module("pyarrow")
     engine = lazy_module("dbt.adapters.silt.engine.warehouse")
-    fetch = lazy_module("dbt.adapters.silt.session.fetch")
+    fetch = lazy_module("dbt.adapters.silt.runs.fetch")
 
 SWITCH: Final = "SILT_CLASS_ARCHIVE"
 """The environment variable that decides whether commands create an archive: never (`off`) or everywhere (`on`)."""

@@ -25,9 +25,9 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.records.units import FIRST, Unit
 from dbt.adapters.silt.runs.agate_tables import rows_of, to_agate
+from dbt.adapters.silt.runs.fetch import fetchable
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.submission import Submission
-from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.spark import SessionPool
 
 if TYPE_CHECKING:

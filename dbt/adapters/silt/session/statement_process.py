@@ -35,11 +35,11 @@ from dbt.adapters.silt.engine.sql.ast import Statement
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.external.declared import of_artifact
+from dbt.adapters.silt.runs.fetch import fetchable
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.session import stages
 from dbt.adapters.silt.session.environment import Environment, environment_of
 from dbt.adapters.silt.session.errors import known_error, shown
-from dbt.adapters.silt.session.fetch import fetchable
 from dbt.adapters.silt.session.registration import Registration
 from dbt.adapters.silt.session.spark import stop_spark
 from dbt.adapters.silt.status_lines import choice

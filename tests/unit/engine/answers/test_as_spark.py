@@ -15,7 +15,7 @@ from dbt.adapters.silt.engine.answers.quick import Quick, QuickAnswer, Source
 from dbt.adapters.silt.engine.answers.sessions import UNKNOWN_ZONE, Names
 from dbt.adapters.silt.engine.kernel.rows.types import uniform
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
-from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.runs.fetch import fetchable
 from tests.examples import examples
 
 COLUMNS = ("id", "B", "n", "s", "t", "ts", "ntz", "flag", "f", "p", "o.id", "tags", "st", "m", "c")

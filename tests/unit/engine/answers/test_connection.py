@@ -13,7 +13,7 @@ from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark, answers_of
 from dbt.adapters.silt.engine.answers.sessions import UNKNOWN_ZONE
 from dbt.adapters.silt.runs.agate_tables import to_agate
-from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.runs.fetch import fetchable
 
 PLAIN = (
     *("b tinyint", "sh smallint", "i int", "l bigint", "f float", "d double", "n decimal(38, 10)", "flag boolean"),

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.silt.engine import Warehouse
 from dbt.adapters.silt.engine.answers.data_test_text import data_test, failing_rows
-from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.runs.fetch import fetchable
 from tests.unit.engine.answers.test_connection import shown, without_spark
 
 COLUMNS = {

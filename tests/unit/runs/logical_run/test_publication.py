@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,16 @@ from dbt import selected_resources
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
 from dbt.adapters.silt.dbt_seams.run_again import RanNodes
 from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments
+from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement
 from dbt.adapters.silt.engine.catalog.branches.run_commands import CommandResults, RunCommand
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import NotATableError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.records.command_result import Ending
 from dbt.adapters.silt.records.units import RunContext
 from dbt.adapters.silt.runs.logical_run import publication as module
-from dbt.adapters.silt.runs.logical_run.publication import PublicationSettings, RunPublication
+from dbt.adapters.silt.runs.logical_run.publication import RunPublication
 from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
 from tests.unit.engine.catalog.branches.test_branch_names import AFTER, BEFORE, STORES, filled, opened, shown
 from tests.unit.engine.catalog.branches.test_run_branches import work
@@ -38,6 +41,7 @@ class TypedCommand:
     target_path: Path
     which: str = "build"
     is_new_run: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def line(self) -> str:
@@ -68,6 +72,41 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
+@dataclass(frozen=True)
+class Profile:
+    """The fields of a profile that a publication reads."""
+
+    publish: str
+    publish_attempts: int = 3
+    held_inputs: str = "newest"
+    database: str = "silt"
+    schema: str = "main"
+    branch: str = ""
+
+
+@dataclass(frozen=True)
+class CatalogOutside:
+    """A catalog, without Spark: nothing else than the branch of the run is written."""
+
+    catalog: Catalog
+    listed_files: Container[str] = ()
+
+    def dbt_errors(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def begin_again(self) -> None:
+        pytest.fail("no test repeats nodes")
+
+    def run_later(self, statement: LaterStatement) -> None:
+        pytest.fail(f"no test leaves statements for later: {statement}")
+
+    def register(self, published: Collection[RelationName]) -> None:
+        """Registers nothing: the profile has no metastore."""
+
+    def write_duckdb_file(self) -> None:
+        """Writes nothing: the profile has no such file."""
+
+
 @dataclass
 class Build:
     """A dbt command with some results."""
@@ -82,8 +121,7 @@ class Build:
     ) -> Build:
         selected_resources.set_selected_resources(set(selected))
         typed: Any = TypedCommand(name, folder)
-        settings = PublicationSettings(mode, "silt", "main", attempts=3, newest_inputs=True)
-        found = RunPublication(typed, settings, lambda: catalog, lambda _: None)
+        found = RunPublication(typed, Profile(mode.value), CatalogOutside(catalog))
         found.begin()
         return cls(found, folder, name)
 

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
 from dbt.adapters.silt.engine.sql.ast import Query
-from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.runs.fetch import fetchable
 
 _TRAVEL: Final = {"versionasof": "version as of {}", "timestampasof": "timestamp as of {}"}
 _NAMING: Final = re.compile(r"(?i)\bselect\b|\.\s*[\w`]+\s*\(")

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.statements.steps.context import Result
 from dbt.adapters.silt.engine.statements.transactions.session_transaction import BRANCH_SETTING
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.records.known_runs import OF_SESSION
-from dbt.adapters.silt.session.fetch import fetchable
+from dbt.adapters.silt.runs.fetch import fetchable
 from dbt.adapters.silt.session.stages import stages_of
 from dbt.adapters.silt.session.statement_process import MetastoreEntries
 from dbt.adapters.silt.status_lines.line import Stages

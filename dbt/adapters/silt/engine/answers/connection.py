@@ -50,7 +50,7 @@ class AnswersWithoutSpark:
             return None
 
     def rows(self, query: Prepared | PreparedTest, most: int | None) -> pa.Table | None:
-        """Returns the rows as `session.fetch` passes them to Arrow, or None if Spark has to run the query.
+        """Returns the rows as `runs.fetch` passes them to Arrow, or None if Spark has to run the query.
 
         Args:
             most: the maximum number of rows to return; None for all.

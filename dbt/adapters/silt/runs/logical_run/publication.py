@@ -7,10 +7,11 @@ by the run's id, so the same run continues on it, and it is published once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Container, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
@@ -19,6 +20,7 @@ from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, full_name
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
+    InvalidSettingError,
     RunInProgressError,
     SiltError,
     UnsupportedStatementError,
@@ -36,7 +38,7 @@ from dbt.adapters.silt.records.journal import CommitJournal, JournalEntry
 from dbt.adapters.silt.records.run_registry import HELD, PUBLISHED
 from dbt.adapters.silt.runs.logical_run.command_of_run import CommandOfRun
 from dbt.adapters.silt.runs.logical_run.invocation import PUBLISHING_COMMANDS, Invocation
-from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode
+from dbt.adapters.silt.runs.logical_run.publish_mode import PublishMode, publish_mode
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.dbt_seams import run_again
@@ -64,24 +66,31 @@ _DECISIONS: Final = 5
 """How often a command decides again because another command of the run has begun meanwhile."""
 
 
-@dataclass(frozen=True)
-class PublicationSettings:
-    """The settings for the publication of a command's changes, by the profile and the variables.
+class Outside(Protocol):
+    """The warehouse outside of the branch of a run, as a dbt command opens it."""
 
-    Attributes:
-        mode: when the changes become visible.
-        database, schema: those of the profile; only relations of this database are on the branch.
-        attempts: how often the changes are published at most, if nodes run again after a conflict.
-        newest_inputs: whether a held run that is continued reads the newest rows of its inputs.
-        named: the named branch on which the command works, if any.
-    """
+    @property
+    def catalog(self) -> Catalog:
+        """The relations of the warehouse, without the changes of the run."""
 
-    mode: PublishMode
-    database: str
-    schema: str
-    attempts: int
-    newest_inputs: bool
-    named: str = ""
+    @property
+    def listed_files(self) -> Container[str]:
+        """The files that this process lists if a log names them."""
+
+    def dbt_errors(self) -> AbstractContextManager[None]:
+        """Turns errors of the engine and of Spark into dbt's."""
+
+    def begin_again(self) -> None:
+        """Counts the statements of nodes that run again from the beginning, as for a command."""
+
+    def run_later(self, statement: LaterStatement) -> None:
+        """Runs a statement of the run after its publication."""
+
+    def register(self, published: Collection[RelationName]) -> None:
+        """Registers published tables in other catalogs."""
+
+    def write_duckdb_file(self) -> None:
+        """Shows the visible tables in the profile's file of DuckDB, if any."""
 
 
 class RunPublication:
@@ -89,86 +98,97 @@ class RunPublication:
 
     Args:
         invocation: the command.
-        settings: when its changes become visible, and how.
-        catalog: the relations of the warehouse.
-        carry_out: runs a statement outside of the branch, after the publication.
+        credentials: the profile: when the changes become visible, and how. Only relations of its database are on the
+            branch.
+        outside: the warehouse outside of the branch.
 
     Attributes:
         is_on: whether this command works on a branch.
         branch, later: its branch, and the statements that run after the publication; None if it works on no branch.
-        published: the names of the relations that the publication has changed.
+
+    Raises:
+        DbtRuntimeError: if the variable `silt_publish` is invalid.
     """
 
-    def __init__(
-        self,
-        invocation: Invocation,
-        settings: PublicationSettings,
-        catalog: Callable[[], Catalog],
-        carry_out: Callable[[LaterStatement], None],
-    ) -> None:
+    def __init__(self, invocation: Invocation, credentials: Any, outside: Outside) -> None:
+        with outside.dbt_errors():
+            self._mode = publish_mode(invocation.variables, credentials.publish)
+            if credentials.branch and self._mode is not PublishMode.AT_ONCE:
+                problem = f"a command on the branch `{credentials.branch}` cannot publish: `silt merge` publishes it"
+                raise InvalidSettingError(problem, remedy="Leave the variable `silt_publish` out")
         self._invocation = invocation
-        self._settings = settings
-        self._database = settings.database
-        self._catalog = catalog
-        self._carry_out = carry_out
-        self._own = CommandOfRun(invocation, tests_count=settings.mode is not PublishMode.AFTER_RUN)
-        self._attempts_left = settings.attempts
+        self._credentials = credentials
+        self._database: str = credentials.database
+        self._outside = outside
+        self._own = CommandOfRun(invocation, tests_count=self._mode is not PublishMode.AFTER_RUN)
+        self._attempts_left: int = credentials.publish_attempts
         self._left: frozenset[str] = frozenset()
         self._run: run_branches.BranchedRun | None = None
         self._on_branch: Catalog | None = None
         self._failure: Exception | None = None
-        self.is_on = settings.mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
+        self.is_on = self._mode is not PublishMode.AT_ONCE and invocation.which in PUBLISHING_COMMANDS
         self.branch: Branch | None = None
         self.later: LaterStatements | None = None
-        self.published: Collection[RelationName] = ()
+        if self.is_on:
+            run_again.ask_adapters()
 
     @property
     def catalog(self) -> Catalog:
         """The relations of the warehouse, as this command sees them."""
-        return self._on_branch or self._catalog()
+        return self._on_branch or self._outside.catalog
 
     def begin(self) -> None:
         """Starts the run and opens its branch, once. If an earlier process has published the run, and was killed before
         all of its later statements had run, these run first.
 
         Raises:
-            SiltError: if it cannot be opened, or such a statement fails.
+            DbtRuntimeError: if it cannot be opened, or such a statement fails.
         """
-        self._invocation.on_connection(self.is_on)
-        self._enter_named()
-        if not self.is_on or self.branch is not None:
-            return
-        catalog, context = self._catalog(), self._invocation.context
-        catalog.open_schema(self._database, self._settings.schema)
+        with self._outside.dbt_errors():
+            self._invocation.on_connection(self.is_on)
+            self._enter_named()
+            if self.is_on and self.branch is None:
+                self._open_branch(self._outside.catalog)
+
+    def _open_branch(self, catalog: Catalog) -> None:
+        context = self._invocation.context
+        catalog.open_schema(self._database, self._credentials.schema)
         run = run_branches.BranchedRun(context.project, context.target, context.run_id)
         runs = catalog.run_branches(self._database)
         published = runs.waiting(run)
         if published is not None:
             logger.info(f"The run {short_id(run.run_id)} was published; its statements after that follow")
-            runs.run_later(published, self._carry_out)
+            runs.run_later(published, self._outside.run_later)
         self._run, self.branch = runs.open(run, self._own.enter)
         self.later = runs.later(self._run)
         self._on_branch = catalog.on_branch(self._database, self.branch)
 
     def _enter_named(self) -> None:
         """Records that this command works on a named branch, once, so that the branch is not merged meanwhile."""
-        if self._settings.named and not self._own.has_entered and self._invocation.which in PUBLISHING_COMMANDS:
-            branches = self._catalog().named_branches(self._database)
-            self._own.enter(branches.commands(branches.find(self._settings.named)))
+        named = self._credentials.branch
+        if named and not self._own.has_entered and self._invocation.which in PUBLISHING_COMMANDS:
+            branches = self._outside.catalog.named_branches(self._database)
+            self._own.enter(branches.commands(branches.find(named)))
 
     def first(self, ran: RanNodes) -> frozenset[str]:
         """Opens the branch of this run; if an earlier command of the run was held, drops the changes that a correction
         makes invalid. Returns the nodes that have to run whole in this command, selected or not.
 
         Raises:
-            ConcurrentModificationError: if that would drop a change that a session has made on the branch, or another
-                process has published, continued or dropped the run.
-            SiltError: as `begin`.
+            DbtRuntimeError: as `begin`; or if that would drop a change that a session has made on the branch, or
+                another process has published, continued or dropped the run.
         """
         self.begin()
+        with self._outside.dbt_errors():
+            try:
+                return self._first(replace(ran, files=self._outside.listed_files))
+            except SiltError as error:
+                raise self.explained(error) from None
+
+    def _first(self, ran: RanNodes) -> frozenset[str]:
         if self._run is None or self.branch is None:
             return frozenset()
-        runs = self._catalog().run_branches(self._database)
+        runs = self._outside.catalog.run_branches(self._database)
         known = run_nodes.RunNodes() if self._invocation.is_new_run else runs.nodes(self._run)
         is_alone = bool(self._run.held) and not self._own.documents.at_work()
         nodes = self._corrected(ran, known, self.branch) if is_alone else known
@@ -185,7 +205,7 @@ class RunPublication:
         """Drops the changes of a held run that a correction makes invalid; returns the nodes of the run."""
         assert self._run is not None and self.later is not None
         work = affected.BranchWork(branch.changes(self._database), ran, known)
-        changed = self._changed(work, branch) if self._settings.newest_inputs else {}
+        changed = self._changed(work, branch) if self._credentials.held_inputs == "newest" else {}
         failed = {*self._own.standing().failed, *self._invocation.failures}
         failures = sorted(failed & ran.selected)
         keeps = affected.keeps_changes_by_hand(self._invocation.variables)
@@ -210,12 +230,12 @@ class RunPublication:
 
     def _changed(self, work: BranchWork, branch: Branch) -> Mapping[Relation, str]:
         """Returns the inputs of the run that other programs have changed since it read them."""
-        return {**work.changed_inputs(self._catalog(), self._database), **branch.outdated()}
+        return {**work.changed_inputs(self._outside.catalog, self._database), **branch.outdated()}
 
     def _continue(self, lost: frozenset[Relation], branch: Branch, nodes: RunNodes) -> None:
         """Continues the run on another branch, without the changes of some relations."""
         assert self._run is not None and self.later is not None
-        catalog = self._catalog()
+        catalog = self._outside.catalog
         runs = catalog.run_branches(self._database)
         self._run, self.branch, self.later = runs.begin_again(self._run, branch, lost, self.later, nodes)
         self._own.documents.move_to(self._run.branch)
@@ -225,6 +245,12 @@ class RunPublication:
         """Returns the nodes that are to run again because their changes conflict with other programs'; empty if the
         command is to end. The changes of these nodes are dropped.
         """
+        chosen = self._chosen(replace(ran, files=self._outside.listed_files))
+        if chosen:
+            self._outside.begin_again()
+        return chosen
+
+    def _chosen(self, ran: RanNodes) -> frozenset[str]:
         self._attempts_left -= 1
         self._own.on_ran(ran)
         self._forget_removed(ran)
@@ -255,7 +281,7 @@ class RunPublication:
         conflicts = branch.conflicts(self._database)
         if not conflicts:
             return frozenset()
-        known = self._catalog().run_branches(self._database).nodes(self._run)
+        known = self._outside.catalog.run_branches(self._database).nodes(self._run)
         work = affected.BranchWork(branch.changes(self._database), ran, known)
         found = work.affected_by_conflicts(conflicts, lambda: self._changed(work, branch))
         if found is None:
@@ -274,9 +300,12 @@ class RunPublication:
         try:
             if self.branch is None and self._own.has_entered:
                 self._own.end(end, self._results())
-            return end if self.branch is None else self._ended(end, self.branch)
+            decided = end if self.branch is None else self._ended(end, self.branch)
         finally:
             self.is_on, self.branch, self.later, self._on_branch = False, None, None, None
+        if not end.interrupted:
+            self._outside.write_duckdb_file()
+        return decided
 
     def _ended(self, end: CommandEnd, branch: Branch) -> CommandEnd:
         results = self._results()
@@ -297,9 +326,9 @@ class RunPublication:
                 self._hold_for(standing)
             elif self._left:
                 return self._left_end()
-            elif self._settings.mode is PublishMode.ON_REQUEST:
+            elif self._mode is PublishMode.ON_REQUEST:
                 self._wait_for_request()
-            if standing or self._settings.mode is PublishMode.ON_REQUEST:
+            if standing or self._mode is PublishMode.ON_REQUEST:
                 return replace(end, publication=HELD)
             self._failure = self._publish(results)
             if not isinstance(self._failure, RunInProgressError):
@@ -334,7 +363,7 @@ class RunPublication:
     def _lost(self, branch: Branch, cause: str = "") -> ConcurrentModificationError | None:
         """Returns the error that another process has ended the run while this command worked, if it has."""
         assert self._run is not None
-        how = self._catalog().run_branches(self._database).end_of(self._run)
+        how = self._outside.catalog.run_branches(self._database).end_of(self._run)
         if how is None:
             return None
         run_id = self._run.run_id
@@ -367,7 +396,7 @@ class RunPublication:
         """Publishes the changes; returns the error if they could not be published."""
         assert self._run is not None and self.branch is not None
         try:
-            runs = self._catalog().run_branches(self._database)
+            runs = self._outside.catalog.run_branches(self._database)
             runs.read_others(self._run, self.branch, self._own.documents)
             changed = self.branch.changed_names(self._database)
             versions = runs.publish(self._run, self.branch, self._own.documents)
@@ -381,7 +410,7 @@ class RunPublication:
         logger.info(_published(versions, results))
         self._note(versions)
         self._enter(versions, results)
-        self.published = {*changed, *map(full_name, versions)}
+        self._outside.register({*changed, *map(full_name, versions)})
         return None
 
     def _after_conflict(self, error: ConcurrentModificationError, branch: Branch) -> SiltError | None:
@@ -389,7 +418,7 @@ class RunPublication:
         this command had recorded its results before.
         """
         assert self._run is not None
-        how = self._catalog().run_branches(self._database).end_of(self._run)
+        how = self._outside.catalog.run_branches(self._database).end_of(self._run)
         if how is None:
             self._drop(error)
         elif how == "published":
@@ -408,7 +437,7 @@ class RunPublication:
         try:
             if self.later is not None:
                 self.later.read_others()
-            self._catalog().run_branches(self._database).run_later(self._run, self._carry_out, self.later)
+            self._outside.catalog.run_branches(self._database).run_later(self._run, self._outside.run_later, self.later)
         except (SiltError, DbtRuntimeError) as error:
             logger.error(f"The run {run_id} is published, but a statement after the publication failed: {error}")
             logger.error(f"  {later_statements.advice_on_rest(run_id)}")
@@ -443,7 +472,7 @@ class RunPublication:
             f"and it is dropped: {conflict}"
         )
         try:
-            self._catalog().run_branches(self._database).drop(self._run, self.branch)
+            self._outside.catalog.run_branches(self._database).drop(self._run, self.branch)
         except SiltError as error:
             logger.warning(f"The dropped changes could not be deleted: {error}")
 
@@ -468,7 +497,7 @@ class RunPublication:
         assert self._run is not None
         run_id = short_id(self._run.run_id)
         try:
-            self._catalog().run_branches(self._database).hold(self._run, reason)
+            self._outside.catalog.run_branches(self._database).hold(self._run, reason)
         except SiltError as error:
             logger.warning(f"The reason why this run is held could not be recorded: {error}")
         if failure is not None:
