@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 106242
+TOTAL = 106253
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.duckdb_file import file as duckdb_file
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.statements.resolve import stored_code
-    from dbt.adapters.silt.materializations.reuse import ProjectFacts
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.runs import statement_runner
     from dbt.adapters.silt.runs.response import SiltResponse
@@ -72,7 +71,6 @@ class SiltConnectionManager(SQLConnectionManager):
         self.publication = RunPublication(self.invocation, profile.credentials, self.sessions)
         add_callback_to_manager(self.node.on_event)
         ending.end_quickly()
-        self.project_facts: Callable[[], ProjectFacts]
         self._display = choice.display_of(profile.credentials.spark_conf)
         self._cancelled: list[Connection] = []
         self.reused_tests = ReusedTests()

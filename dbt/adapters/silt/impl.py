@@ -156,7 +156,6 @@ _CONFIG_NAMES = ConfigNames(SiltConfig)
 
 class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of its own class only
     ContractMethods,
-    ReusedTestMethods,
     DocumentationMethods,
     IncrementalMethods,
     LaterStatementMethods,
@@ -169,6 +168,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     SnapshotMethods,
     ChangeMethods,
     NodeMethods,
+    ReusedTestMethods,
     UnitTestMethods,
     SparkAdapter,
 ):

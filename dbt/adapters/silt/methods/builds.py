@@ -42,6 +42,9 @@ else:
 class BuildMethods(UnitMethods):
     """The part of the adapter that compares the rows that a build would write with the rows of existing tables."""
 
+    _macro_resolver: Any
+    _facts: reuse.ProjectFacts | None = None
+
     @abstractmethod
     def _find(self, relation: SiltRelation) -> RelationEntry | None:
         """Returns the table or view of that name."""
@@ -147,9 +150,15 @@ class BuildMethods(UnitMethods):
         return replace(unit, build=self._build(model, unit.checksum))
 
     def _build(self, model: Mapping[str, Any], checksum: str | None) -> Build:
-        return reuse.build_of(model, checksum, self.connections.project_facts(), time.time_ns() // 1_000_000)
+        return reuse.build_of(model, checksum, self._project_facts(), time.time_ns() // 1_000_000)
 
-    def _project_facts(self, macro_resolver: Any) -> reuse.ProjectFacts:
+    def _project_facts(self) -> reuse.ProjectFacts:
+        """Returns the facts of the project whose manifest dbt has passed last; they are found once."""
+        if self._facts is None:
+            self._facts = self._facts_of(self._macro_resolver)
+        return self._facts
+
+    def _facts_of(self, macro_resolver: Any) -> reuse.ProjectFacts:
         given = self.config.credentials
         macros = reached_macros.Macros(macro_resolver, self._around())
         found, schema = macros.replacing(), (given.database, given.schema)
@@ -188,7 +197,7 @@ class BuildMethods(UnitMethods):
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]  # dbt's own adapter is the next base
         self.connections.invocation.on_manifest(lambda unique_id: _parents(macro_resolver, unique_id))
         self.connections.sessions.declared_files = cache(lambda: project_files.declared_by(macro_resolver, self.config))
-        self.connections.project_facts = cache(lambda: self._project_facts(macro_resolver))
+        self._facts = None
 
 
 def _parents(manifest: Any, unique_id: str) -> Sequence[str]:

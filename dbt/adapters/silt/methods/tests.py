@@ -146,6 +146,10 @@ class ReusedTestMethods(metaclass=AdapterMeta):
     def get_column_schema_from_query(self, sql: str) -> list[SiltColumn]:
         """Returns the columns of a query, which is not run."""
 
+    @abstractmethod
+    def _project_facts(self) -> reuse.ProjectFacts:
+        """Returns the facts of the project that determine rows."""
+
     @available.parse(lambda *_, **__: "failures")
     def whole_number(self, fail_calc: str, failing: str, test: Mapping[str, Any]) -> str:
         """Returns SQL for the number of failures in the column `failures`: null counts as 0.
@@ -200,7 +204,7 @@ class ReusedTestMethods(metaclass=AdapterMeta):
         context = self.connections.invocation.context
         if context.empty or context.sample or not reuse.is_reusable(configured, self.config.credentials.reuse):
             return None
-        return reuse.build_of_test(test, texts, self.connections.project_facts(), time.time_ns() // 1_000_000)
+        return reuse.build_of_test(test, texts, self._project_facts(), time.time_ns() // 1_000_000)
 
     @available.parse_none
     def passed_test(self, build: Build, test: Mapping[str, Any], query: str) -> KnownResult | None:
