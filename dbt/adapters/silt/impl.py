@@ -98,9 +98,8 @@ class SiltConfig(IncrementalConfig):
         reuse: `unchanged` reuses the node instead of building it if its table already holds what the build would write;
             a data test with it runs again only if its input has changed, or it has not passed. `{from: prod}` also
             clones the table of the target `prod` instead of building an equal one.
-        state: the options of a reused node, by the names of dbt State: `execute_hooks_on_any_reuse` runs its hooks;
-            `lag_tolerance`, such as 4h, is the time after a build in which new rows of its inputs do not build the node
-            again.
+        state: `lag_tolerance`, such as 4h, is the time after a build in which new rows of its inputs do not build the
+            node again.
         pure: whether the rows of a python model depend on its code and its `dbt.ref` inputs only, so that it may be
             reused.
         enforced_keys: whether the primary keys and unique keys of the contract are enforced by every commit, unless a

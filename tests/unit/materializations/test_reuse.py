@@ -16,7 +16,6 @@ from dbt.adapters.silt.materializations.reuse import (
     cannot_be_cloned,
     is_reusable,
     is_switched_off,
-    runs_hooks,
     source_target,
 )
 
@@ -170,7 +169,7 @@ def test_the_config_of_a_node_takes_precedence_over_the_profile() -> None:
     [
         *({"reuse": "always"}, {"reuse": True}, {"state": {"lag": 1}}, {"state": "on"}),
         *({"state": {"lag_tolerance": value}} for value in ("", "4", "h", "-1h", "4 h 5", "1.5h", True, 4)),
-        *({"state": {"require_fresh_data_from": "all"}}, {"state": {"execute_hooks_on_any_reuse": "yes"}}),
+        *({"state": {"require_fresh_data_from": "all"}}, {"state": {"execute_hooks_on_any_reuse": True}}),
     ],
 )
 def test_an_invalid_value_of_the_config_is_refused(config: dict[str, Any]) -> None:
@@ -183,11 +182,6 @@ def test_the_variable_switches_reuse_off() -> None:
     assert not is_switched_off({}) and not is_switched_off({"silt_reuse": True})
     with pytest.raises(CompilationError, match="it is true or false"):
         is_switched_off({"silt_reuse": "no"})
-
-
-def test_hooks_run_if_the_config_requires_it() -> None:
-    assert runs_hooks(node(state={"execute_hooks_on_any_reuse": True}))
-    assert not runs_hooks(node())
 
 
 @pytest.mark.parametrize(

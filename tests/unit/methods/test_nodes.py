@@ -100,13 +100,6 @@ def test_a_reused_node_runs_no_hooks() -> None:
     assert not {"hooks: a hook", "earlier", "audits", "loss_warning"} & set(steps.lines)
 
 
-def test_hooks_that_run_despite_reuse_run_before_the_decision() -> None:
-    steps = Steps(reused=REUSED)
-    plan = steps.begin("table", {"reuse": "unchanged", "state": {"execute_hooks_on_any_reuse": True}})
-    assert (plan.done, plan.runs_later_hooks) == (REUSED, True)
-    assert steps.lines.index("hooks: a hook") < steps.lines.index("reused")
-
-
 def test_a_write_that_an_earlier_commit_contains_is_found_after_the_hooks() -> None:
     steps = Steps(earlier=EARLIER)
     plan = steps.begin("snapshot")

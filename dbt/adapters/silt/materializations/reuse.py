@@ -32,9 +32,7 @@ _NAMES: Final = ("database", "schema", "alias")
 VARIABLE: Final = "silt_reuse"
 """The dbt variable that switches reuse off."""
 
-HOOKS_ON_REUSE: Final = "execute_hooks_on_any_reuse"
 _LAG: Final = "lag_tolerance"
-_STATE_KEYS: Final = (_LAG, HOOKS_ON_REUSE)
 _DURATION: Final = re.compile(r"(\d+)\s*(s|seconds?|m|minutes?|h|hours?|d|days?|w|weeks?)")
 _MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _OFF: Final = (None, False, "", "never")
@@ -124,14 +122,10 @@ def is_reusable(model: Mapping[str, Any], default: str | None) -> bool:
     state = config.get("state") or {}
     if state and model["resource_type"] == "test":
         raise CompilationError("`state` has no meaning for a data test: leave it out; `reuse` alone decides")
-    unknown = sorted(set(state) - set(_STATE_KEYS)) if isinstance(state, Mapping) else [repr(state)]
+    unknown = sorted(set(state) - {_LAG}) if isinstance(state, Mapping) else [repr(state)]
     if unknown:
-        raise CompilationError(f"`state` cannot have {', '.join(unknown)}: its keys are {', '.join(_STATE_KEYS)}")
+        raise CompilationError(f"`state` cannot have {', '.join(unknown)}: its only key is `{_LAG}`")
     tolerance_ms(state)
-    if state.get(HOOKS_ON_REUSE) not in (None, True, False):
-        raise CompilationError(
-            f"`state` cannot have `{HOOKS_ON_REUSE}: {state[HOOKS_ON_REUSE]!r}`: it is true or false"
-        )
     reuse = config.get("reuse", default)
     if isinstance(reuse, Mapping):
         source_target(model)
@@ -192,11 +186,6 @@ def is_switched_off(variables: Mapping[str, Any], name: str = VARIABLE) -> bool:
     if str(value).lower() not in ("true", "false"):
         raise CompilationError(f"the variable `{name}` cannot be {value!r}: it is true or false")
     return str(value).lower() == "false"
-
-
-def runs_hooks(model: Mapping[str, Any]) -> bool:
-    """Returns whether the hooks of a node run although the node is reused."""
-    return bool((model["config"].get("state") or {}).get(HOOKS_ON_REUSE))
 
 
 def has_hooks_after(model: Mapping[str, Any]) -> bool:
@@ -277,7 +266,7 @@ def _unknown(model: Mapping[str, Any], is_sql: bool, around: ProjectFacts) -> It
         yield "it is a python model without `pure: true`"
     if config.get("sql_header"):
         yield "it has a sql_header"
-    if _has_computed_pre_hook(config) and not runs_hooks(model):
+    if _has_computed_pre_hook(config):
         yield "its pre-hook has macros or variables"
     if config.get("materialized") == "incremental":
         strategy = config.get("incremental_strategy")

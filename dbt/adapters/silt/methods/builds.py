@@ -62,7 +62,7 @@ class BuildMethods(UnitMethods):
             if log is not None and log.snapshot().holds(unit.txn):
                 return None
             decision = None if log is None else self._reuse(unit.build, model, log, full_refresh)
-        note = "; its hooks did not run" if reuse.has_hooks(model) and not reuse.runs_hooks(model) else ""
+        note = "; its hooks did not run" if reuse.has_hooks(model) else ""
         if isinstance(decision, reuse_decision.Reused):
             response = responses.SiltResponse.of_reuse(decision, note)
             self.connections.sessions.runner.note_reuse(response)

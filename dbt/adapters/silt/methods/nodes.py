@@ -135,7 +135,7 @@ class NodeMethods(AuditMethods, BuildMethods):
         if done is None:
             unit = self.with_audits(unit, model, context["this"], context["selected_resources"])
             self._warn(context, [self.loss_warning(model, existing, context["this"].incorporate(type=kind.relation))])
-        return NodePlan(None, unit, existing, done, reused is None or reuse.runs_hooks(model), prepared)
+        return NodePlan(None, unit, existing, done, reused is None, prepared)
 
     def _other(self, name: str, context: Mapping[str, Any]) -> Callable[[], Any] | None:
         self._warn(context, self.unused_macro_warnings(name))
@@ -174,17 +174,9 @@ class NodeMethods(AuditMethods, BuildMethods):
         return context["load_agate_table"]()
 
     def _after_hooks(self, unit: Unit | None, context: Mapping[str, Any], full_refresh: bool) -> SiltResponse | None:
-        """Runs the hooks before the write of a node; returns the response of a node that is reused.
-
-        The hooks of a reused node do not run, unless its config says so: then they run before the decision, because
-        they may change the data that the node reads.
-        """
-        model = context["model"]
-        first = unit is None or reuse.runs_hooks(model)
-        if first:
-            self._run_hooks(context)
-        reused = self._reused_result(unit, model, context["this"], full_refresh)
-        if reused is None and not first:
+        """Runs the hooks before the write of a node; returns the response of a node that is reused, without hooks."""
+        reused = self._reused_result(unit, context["model"], context["this"], full_refresh)
+        if reused is None:
             self._run_hooks(context)
         return reused
 
@@ -220,7 +212,7 @@ class NodeMethods(AuditMethods, BuildMethods):
     def _with_hooks(self, unit: Unit, model: Mapping[str, Any]) -> Unit:
         """Returns the unit, whose build waits for later hooks; keeps the changes of a reusable node's hooks."""
         context = self.connections.node.context
-        if unit.build is not None and not reuse.runs_hooks(model):
+        if unit.build is not None:
             context.hooks = hook_effects.HookEffects(self._table(model))
             if reuse.has_hooks_after(model) and not unit.build.unknown:
                 unit = hook_effects.with_end(unit)
