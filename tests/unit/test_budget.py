@@ -14,15 +14,15 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5030,
+    "cli": 5254,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4583,
-    "engine": 1035,
+    "engine": 1156,
     "engine/answers": 1250,
     "engine/arrow": 938,
-    "engine/audits": 542,
+    "engine/audits": 548,
     "engine/builds": 1050,
     "engine/catalog": 7856,
     "engine/changed_keys": 1254,
@@ -32,15 +32,15 @@ ROOMS = {
     "engine/sql": 7750,
     "engine/statements": 7775,
     "kept_spark": 1150,
-    "materializations": 6560,
+    "materializations": 6587,
     "methods": 2325,
     "records": 2160,
     "report": 1801,
-    "runs": 4811,
+    "runs": 4856,
     "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 106253
+TOTAL = 106640
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

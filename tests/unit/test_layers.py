@@ -57,6 +57,7 @@ FLOORS = (
     ("engine/statements/execute",),
     ("engine/statements",),
     ("engine/warehouse", "engine/datasource"),
+    ("engine/released_rows",),
     ("cli/output", "cli/tables", "column", "duckdb_file", "kept_spark", "records", "sqlglot_dialect"),
     ("report", "cli/project", "dbt_seams"),
     ("command_server", "status_lines"),

@@ -22,6 +22,7 @@ SHOWING: Mapping[str, tuple[str, ...]] = {
     "branches": ("branches",),
     "diff": ("diff", "good@v0"),
     "why": ("why", "good", "bad"),
+    "quarantine": ("quarantine", "good"),
     "catalog": ("catalog", "duckdb", "tables.duckdb"),
     "session": ("session", "status"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -84,7 +85,7 @@ def test_each_subcommand_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> 
     overview = capsys.readouterr().out
     assert ended.value.code == 0
     for name in SUBCOMMANDS:
-        assert f"\n    {name} " in overview
+        assert re.search(rf"\n    {name}\s", overview)
         with pytest.raises(SystemExit):
             main([name, "--help"])
         assert capsys.readouterr().out.startswith(f"usage: silt {name} ")
@@ -107,7 +108,7 @@ def test_invalid_arguments_end_with_exit_code_2(arguments: list[str], capsys: py
 def test_without_a_subcommand_the_subcommands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     printed = capsys.readouterr().out
-    assert all(f"\n    {name} " in printed for name in SUBCOMMANDS)
+    assert all(re.search(rf"\n    {name}\s", printed) for name in SUBCOMMANDS)
 
 
 def test_an_error_is_one_line_with_its_remedy_and_no_traceback(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ SUBCOMMANDS: Final = (
     "catalog",
     "endpoint",
     "why",
+    "quarantine",
     "rollback",
     "publish",
     "drop-run",

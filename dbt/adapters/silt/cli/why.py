@@ -48,12 +48,25 @@ def run(arguments: Namespace) -> int:
     """
     if arguments.warehouse is not None:
         raise InvalidSettingError("only a dbt project has nodes", remedy="Leave `--warehouse` out")
-    with tempfile.TemporaryDirectory(prefix="silt-why-") as folder:
-        program = [sys.executable, "-m", MODULE, *_for_dbt(arguments), *_written_to(folder, arguments)]
-        done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
+    found = compiled(MODULE, arguments.nodes, arguments)
+    if found is None:
         raise InvalidSettingError("dbt cannot compile the nodes", remedy="Correct the errors that dbt reports above")
-    return show(answer(json.loads(done.stdout)), arguments.json)
+    return show(answer(found), arguments.json)
+
+
+def compiled(module: str, nodes: Sequence[str], arguments: Namespace, given: Sequence[str] = ()) -> Any:
+    """Returns the JSON value that a program prints about nodes that it compiles with dbt; None if it fails.
+
+    Args:
+        module: the program, for a separate process.
+        nodes: the nodes that it selects, as dbt's `--select`.
+        given: further arguments, before dbt's own.
+    """
+    with tempfile.TemporaryDirectory(prefix="silt-") as folder:
+        ours = [sys.executable, "-m", module, *given, "--select", *nodes]
+        program = [*ours, *_for_dbt(arguments), *_written_to(folder, arguments)]
+        done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=False)
+    return None if done.returncode else json.loads(done.stdout)
 
 
 def answer(explained: Sequence[dict[str, Any]]) -> Answer:
@@ -63,7 +76,6 @@ def answer(explained: Sequence[dict[str, Any]]) -> Answer:
 
 
 def _for_dbt(arguments: Namespace) -> Iterator[str]:
-    yield from ("--select", *arguments.nodes)
     for name in _OPTIONS:
         value = getattr(arguments, name)
         if value is not None:

@@ -16,7 +16,7 @@ from dbt.adapters.silt.runs.tests_not_run import KnownResult
 if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.dbt_seams import definitions
-    from dbt.adapters.silt.engine.audits.audit import Audit
+    from dbt.adapters.silt.engine.audits.audit import Audit, Audits
     from dbt.adapters.silt.materializations import audits, reuse
     from dbt.adapters.silt.records.units import Unit
     from dbt.adapters.silt.relation import SiltRelation
@@ -57,14 +57,26 @@ class AuditMethods(metaclass=AdapterMeta):
         if reuse.is_switched_off(self.connections.invocation.variables, audits.VARIABLE):
             logger.info(f"{model['name']}: not audited, because the variable `{audits.VARIABLE}` is false")
             return unit
-        tests = audits.NodeTests(self._macro_resolver.nodes, model["unique_id"], selected, self._exists).before_commit()
-        found = {each.unique_id: audit for each in tests if (audit := self._audit(each)) is not None}
+        named, found = self._audits(model, relation, unit.run_id, selected)
         if not found:
             return unit
-        named = audits.audits_of(config, tuple(found.values()), unit.run_id, model["unique_id"], str(relation))
         if audits.is_verdict_on_table(named, model):
-            context.audited = tuple(found)
+            context.audited = found
         return replace(unit, audits=named)
+
+    def audits_of_model(self, model: Mapping[str, Any]) -> Audits:
+        """Returns the tests that judge the rows of a node, as they are now; a variable does not switch them off."""
+        relation = self.Relation.create_from(self.config, self._macro_resolver.nodes[model["unique_id"]])
+        return self._audits(model, relation, "", ())[0]
+
+    def _audits(
+        self, model: Mapping[str, Any], relation: SiltRelation, run_id: str, selected: Collection[str]
+    ) -> tuple[Audits, tuple[str, ...]]:
+        """Returns the audits of a node, and the unique ids of their tests."""
+        nodes, node = self._macro_resolver.nodes, model["unique_id"]
+        tests = audits.NodeTests(nodes, node, selected, self._exists).before_commit()
+        found = {each.unique_id: audit for each in tests if (audit := self._audit(each)) is not None}
+        return audits.audits_of(model["config"], tuple(found.values()), run_id, node, str(relation)), tuple(found)
 
     def _exists(self, node: Any) -> bool:
         relation = self.Relation.create_from(self.config, node)

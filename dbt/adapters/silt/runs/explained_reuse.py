@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dbt.adapters.factory import FACTORY
@@ -66,16 +66,23 @@ class Compilation:
 
 def main(arguments: Sequence[str]) -> int:
     """Prints the decisions about the chosen nodes, and returns the exit code."""
+    return answered(arguments, lambda compiled: list(_explained(compiled)))
+
+
+def answered(arguments: Sequence[str], answer: Callable[[Compilation], Any]) -> int:
+    """Compiles nodes, prints the JSON value that `answer` returns about them, and returns the exit code.
+
+    Args:
+        arguments: dbt's arguments after `dbt compile`.
+    """
     compiled = Compilation(arguments)
-    if not compiled.succeeded:
-        print(compiled.text.getvalue(), file=sys.stderr)
-        return 1
-    if compiled.unmatched:
-        print("\n".join(compiled.unmatched), file=sys.stderr)
+    problems = [] if compiled.succeeded else [compiled.text.getvalue()]
+    if problems or compiled.unmatched:
+        print("\n".join(problems or compiled.unmatched), file=sys.stderr)
         return 1
     try:
-        with compiled.adapter.connection_named("silt_why"), compiled.adapter.connections.exception_handler("explain"):
-            print(json.dumps(list(_explained(compiled))))
+        with compiled.adapter.connection_named("silt_compiled"), compiled.adapter.connections.exception_handler("it"):
+            print(json.dumps(answer(compiled)))
     except DbtRuntimeError as error:
         print(error, file=sys.stderr)
         return 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -61,8 +61,16 @@ def first_rows(log: DeltaLog, snapshot: Snapshot, limit: int, columns: str | Non
         TableDamagedError: if a file cannot be read.
     """
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    scan = ArrowScan.of(snapshot, names, condition(where, snapshot, log.name))
-    return ShownRows.of(TableRead(log, snapshot, scan).head(limit))
+    return ShownRows.of(_read(log, snapshot, names, where).head(limit))
+
+
+def chosen_rows(log: DeltaLog, snapshot: Snapshot, columns: Sequence[str], where: str | None) -> pa.Table:
+    """Reads these columns of the rows that a condition selects; raises as `first_rows`."""
+    return _read(log, snapshot, columns, where).whole()
+
+
+def _read(log: DeltaLog, snapshot: Snapshot, columns: Sequence[str] | None, where: str | None) -> TableRead:
+    return TableRead(log, snapshot, ArrowScan.of(snapshot, columns, condition(where, snapshot, log.name)))
 
 
 def _is_number(kind: pa.DataType) -> bool:

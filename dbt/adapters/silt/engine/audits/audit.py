@@ -12,6 +12,12 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.log.builds import facts_hash
 from dbt.adapters.silt.engine.kernel.near_names import nearest
 
+QUARANTINE_SUFFIX: Final = "__quarantine"
+"""The end of the name of a table's quarantine table."""
+
+FAILED, RUN_ID, NODE, AT = "_silt_failed", "_silt_run_id", "_silt_node", "_silt_at"
+"""The columns that a quarantine table adds to those of its table: names of audits, the run, its node, and the time."""
+
 
 class Severity(Enum):
     """Whether failing rows are an error or at most a warning, as dbt's config `severity`."""

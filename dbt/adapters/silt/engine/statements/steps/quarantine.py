@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.audits.audit import Audits
+from dbt.adapters.silt.engine.audits.audit import AT, FAILED, NODE, QUARANTINE_SUFFIX, RUN_ID, Audits
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.commands.commit import discard_folder
 from dbt.adapters.silt.engine.commands.insert import insertion
@@ -40,17 +40,15 @@ from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.statements.steps.context import Context
 from dbt.adapters.silt.engine.statements.steps.create_target import create_target_of
 
-_SUFFIX: Final = "__quarantine"
-_FAILED, _RUN_ID, _NODE, _AT = "_silt_failed", "_silt_run_id", "_silt_node", "_silt_at"
 _STRING: Final = PrimitiveType("string")
 _WORK: Final = "quarantinedFor"
 """The field of `commitInfo` for the transaction identifier of the statement whose rows were quarantined."""
 _OWN: Final = StructType(
     (
-        StructField(_FAILED, ArrayType(_STRING, True)),
-        StructField(_RUN_ID, _STRING),
-        StructField(_NODE, _STRING),
-        StructField(_AT, PrimitiveType("timestamp")),
+        StructField(FAILED, ArrayType(_STRING, True)),
+        StructField(RUN_ID, _STRING),
+        StructField(NODE, _STRING),
+        StructField(AT, PrimitiveType("timestamp")),
     )
 )
 
@@ -70,7 +68,7 @@ class Quarantine:
     @property
     def name(self) -> RelationName:
         """The name of the quarantine table, which exists once rows were quarantined."""
-        return RelationName(self.table.database, self.table.schema, f"{self.table.identifier}{_SUFFIX}")
+        return RelationName(self.table.database, self.table.schema, f"{self.table.identifier}{QUARANTINE_SUFFIX}")
 
     def check(self, schema: StructType) -> None:
         """Checks that rows with these columns can be added.
@@ -133,10 +131,10 @@ class Quarantine:
         """Returns the stored rows with the names of the audits that they were stored as failing."""
         rows = scan.read(self.context.spark, log, made, files_table(routed.adds))
         failed = F.array(*(F.lit(names[key]) for key in routed.failed))
-        labels = {_RUN_ID: audits.run_id, _NODE: audits.node}
+        labels = {RUN_ID: audits.run_id, NODE: audits.node}
         texts = (F.lit(value).cast("string").alias(name) for name, value in labels.items())
-        at = F.timestamp_millis(F.lit(log.clock.now_ms()).cast("long")).alias(_AT)
-        return rows.select("*", failed.alias(_FAILED), *texts, at)
+        at = F.timestamp_millis(F.lit(log.clock.now_ms()).cast("long")).alias(AT)
+        return rows.select("*", failed.alias(FAILED), *texts, at)
 
     def _commit(self, rows: DataFrame) -> None:
         context, settings = self.context, self._settings
