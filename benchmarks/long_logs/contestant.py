@@ -112,7 +112,9 @@ CONTESTANTS: dict[str, Callable[[Path], Contestant]] = {"dbt-silt": Silt, "delta
 
 
 def run(name: str, folder: Path, key: int) -> dict[str, Any]:
-    """Runs all steps; returns the seconds and answer of each, and the process' peak memory after it, in MiB."""
+    """Runs all steps; returns the seconds, processor seconds and answer of each, and the process' peak memory after it,
+    in MiB.
+    """
     contestant = CONTESTANTS[name](folder)
     steps: dict[str, Callable[[], Any]] = {
         "open": contestant.open,
@@ -120,14 +122,14 @@ def run(name: str, folder: Path, key: int) -> dict[str, Any]:
         "append": contestant.append,
         "refresh": contestant.refresh,
     }
-    seconds, answers = {}, {}
+    seconds, processor, answers = {}, {}, {}
     for step, work in steps.items():
         if step == "refresh":
             _commit_of_somebody(folder)
-        started = time.perf_counter()
+        started, used = time.perf_counter(), time.process_time()
         answers[step] = work()
-        seconds[step] = time.perf_counter() - started
-    return {"seconds": seconds, "answers": answers, "peak_mib": _peak_mib()}
+        seconds[step], processor[step] = time.perf_counter() - started, time.process_time() - used
+    return {"seconds": seconds, "processor": processor, "answers": answers, "peak_mib": _peak_mib()}
 
 
 def _commit_of_somebody(folder: Path) -> None:

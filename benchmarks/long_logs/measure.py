@@ -8,7 +8,7 @@ import shutil
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from benchmarks.long_logs.tables import LogTable, make
 TABLES = (LogTable("a million files", 1_000_010, 1_000_000), LogTable("10,000 commits", 10_000))
 QUICK_TABLES = (LogTable("a thousand files", 1_010, 1_000), LogTable("50 commits", 50))
 REPETITIONS = 3
+_ROOT = Path(__file__).parents[2]
 STEPS = ("open", "prune", "append", "refresh")
 
 Run = Callable[[str, Path, int], dict[str, Any]]
@@ -31,39 +32,45 @@ class LogResult:
 
     Attributes:
         seconds: contestant -> step -> seconds.
+        processor: contestant -> step -> the fewest seconds of the processor, which depend least on other work.
         peak_mib: contestant -> the process' peak memory, in MiB.
     """
 
     table: str
     seconds: Mapping[str, Mapping[str, float]]
+    processor: Mapping[str, Mapping[str, float]]
     peak_mib: Mapping[str, float]
 
-    def ratio(self, step: str, ours: str = "dbt-silt", peer: str = "deltalake") -> float:
+    def ratio(self, step: str) -> float:
         """Returns the time of dbt-silt divided by the other contestant's."""
-        return self.seconds[ours][step] / self.seconds[peer][step]
+        return self.seconds["dbt-silt"][step] / self.seconds["deltalake"][step]
 
 
-def measure(folder: Path, tables: Sequence[LogTable], run: Run | None = None) -> list[LogResult]:
+def measure(
+    folder: Path, tables: Sequence[LogTable], run: Run | None = None, contestants: Iterable[str] = tuple(CONTESTANTS)
+) -> list[LogResult]:
     """Creates each table and runs the contestants in turn (A B A B) on copies of it.
 
     Raises:
         ResultsDifferError: if an answer of a contestant is wrong.
     """
-    return [_measure(table, folder / table.name.replace(" ", "_"), run or in_own_process) for table in tables]
+    run = run or in_own_process
+    return [_measure(table, folder / table.name.replace(" ", "_"), run, contestants) for table in tables]
 
 
-def in_own_process(contestant: str, folder: Path, key: int) -> dict[str, Any]:
-    """Runs a contestant (`contestant.run`) in a new process."""
-    command = [sys.executable, "-m", "benchmarks.long_logs.contestant", contestant, str(folder), str(key)]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+def in_own_process(contestant: str, folder: Path, key: int, root: Path = _ROOT) -> dict[str, Any]:
+    """Runs a contestant (`contestant.run`) in a new process, by the package in a source folder."""
+    command = [sys.executable, str(Path(__file__).with_name("contestant.py")), contestant, str(folder), str(key)]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def _measure(table: LogTable, folder: Path, run: Run) -> LogResult:
+def _measure(table: LogTable, folder: Path, run: Run, contestants: Iterable[str]) -> LogResult:
     made, copy = folder / "made", folder / "copy"
     make(table, made)
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in CONTESTANTS}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in contestants}
     for _ in range(REPETITIONS):
         for name, found in runs.items():
             shutil.copytree(made, copy, copy_function=os.link)
@@ -73,6 +80,10 @@ def _measure(table: LogTable, folder: Path, run: Run) -> LogResult:
     return LogResult(
         table.name,
         {name: {step: _median(found, step) for step in STEPS} for name, found in runs.items()},
+        {
+            name: {step: min(each["processor"][step] for each in found) for step in STEPS}
+            for name, found in runs.items()
+        },
         {name: statistics.median(each["peak_mib"] for each in found) for name, found in runs.items()},
     )
 

@@ -28,7 +28,7 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13541,
     "engine/datasource": 2250,
-    "engine/kernel": 23123,
+    "engine/kernel": 23169,
     "engine/sql": 7750,
     "engine/statements": 7775,
     "kept_spark": 1150,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 106640
+TOTAL = 106686
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -11,6 +11,7 @@ from rich.console import Console
 from benchmarks import report
 from benchmarks.harness import ResultsDifferError
 from benchmarks.long_logs import contestant, measure
+from benchmarks.long_logs.__main__ import compare, ratios
 from benchmarks.long_logs.tables import LogTable
 
 
@@ -30,9 +31,16 @@ def test_a_wrong_answer_raises_an_error_that_names_the_contestant(tmp_path: Path
         measure.measure(tmp_path, measure.QUICK_TABLES[1:], run)
 
 
+def test_two_versions_of_the_package_return_the_same_answers_each_by_its_own_source(tmp_path: Path) -> None:
+    results = compare("HEAD", tmp_path, quick=True)
+    assert all(ratio > 0 for ratio in ratios(results, "HEAD").values())
+    assert (tmp_path / "source" / "dbt" / "adapters" / "silt").is_dir()
+
+
 def test_the_table_of_a_report_has_a_line_for_each_step() -> None:
     seconds = dict.fromkeys(measure.STEPS, 0.5)
-    result = measure.LogResult("big", {"dbt-silt": seconds, "deltalake": seconds}, {"dbt-silt": 1, "deltalake": 2})
+    both = {"dbt-silt": seconds, "deltalake": seconds}
+    result = measure.LogResult("big", both, both, {"dbt-silt": 1, "deltalake": 2})
     console = Console(record=True, width=120)
     console.print(report.logs_table([result]))
     text = console.export_text()

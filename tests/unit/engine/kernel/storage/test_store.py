@@ -365,6 +365,20 @@ def test_the_statuses_of_files_are_in_the_order_of_the_question(store: Store) ->
     assert list(store.statuses(["b", "none", "a"])) == [store.status("b"), None, store.status("a")]
 
 
+def test_the_contents_of_files_are_in_the_order_of_the_question(store: Store) -> None:
+    large = b"x" * (1 << 20)
+    for path, data in (("log/a", b"1"), ("log/b", large), ("c", b"")):
+        store.make_folder("log")
+        store.put(path, data)
+    assert list(store.read_all(["log/b", "log/a", "c", "log/a"])) == [large, b"1", b"", b"1"]
+    contents = store.read_all(["log/a", "log/none"])
+    assert next(contents) == b"1"
+    with pytest.raises(ObjectMissing):
+        next(contents)
+    with pytest.raises(ObjectMissing):
+        next(store.read_all(["none/a"]))
+
+
 def test_the_rest_of_an_open_file_is_copied_in(store: Store) -> None:
     store.make_folder("data")
     file = io.BytesIO(b"header and rows")

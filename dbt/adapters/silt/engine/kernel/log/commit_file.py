@@ -90,9 +90,12 @@ def _contradiction(actions: Sequence[Action]) -> str | None:
 
     Removing a file with its old deletion vector and adding it with a new vector is not a contradiction.
     """
+    kinds = [type(action) for action in actions]
     for kind in (Metadata, Protocol):
-        if sum(isinstance(action, kind) for action in actions) > 1:
+        if kinds.count(kind) > 1:
             return f"it has more than one `{kind.key}`"
+    if AddFile not in kinds or (len(kinds) - kinds.count(CommitInfo)) == 1:
+        return None
     adds = [action for action in actions if isinstance(action, AddFile)]
     added = {file_key(add.path, add.deletion_vector) for add in adds}
     paths = Counter(key.partition(KEY_SEPARATOR)[0] for key in added)
@@ -121,11 +124,27 @@ def read_commits(store: Store, first: int, statuses: Sequence[FileStatus], table
     versions = range(first, first + len(statuses))
     readers = min(_READERS, store.files_at_once, len(statuses))
     if len(statuses) < _FEW or store.has_folders or readers == 1:
-        yield from (read_commit(store, version, table, file) for version, file in zip(versions, statuses, strict=True))
+        yield from _in_turn(store, list(zip(versions, statuses, strict=True)), table)
         return
     with ThreadPoolExecutor(readers) as pool:
         for group in _of_limited_size(zip(versions, statuses, strict=True)):
             yield from pool.map(lambda each: read_commit(store, each[0], table, each[1]), group)
+
+
+def _in_turn(store: Store, files: Sequence[tuple[int, FileStatus]], table: str) -> Iterator[CommitFile]:
+    contents = store.read_all(_checked(store, files, table))
+    for version, file in files:
+        try:
+            data = next(contents)
+        except ObjectMissing as error:
+            raise missing_version(version, table) from error
+        yield CommitFile(version, data) if len(data) == file.size else read_commit(store, version, table, file)
+
+
+def _checked(store: Store, files: Iterable[tuple[int, FileStatus]], table: str) -> Iterator[str]:
+    for version, file in files:
+        check_commit(store, version, table, file)
+        yield commit_path(version)
 
 
 def _of_limited_size(files: Iterable[tuple[int, FileStatus]]) -> Iterator[list[tuple[int, FileStatus]]]:

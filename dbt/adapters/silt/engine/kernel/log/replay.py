@@ -244,9 +244,11 @@ def _contradiction(schema: StructType, partition_columns: Sequence[str]) -> str 
 def _newest(commits: Sequence[CommitFile], keys: Sequence[str]) -> dict[str, Json]:
     """Returns the bodies of the newest actions of these kinds, without parsing the lines of other actions."""
     found: dict[str, Json] = {}
+    quoted = {key: f'"{key}"'.encode() for key in keys}
     for commit in reversed(commits):
-        for line in commit.data.split(b"\n"):
-            wanted = [key for key in keys if key not in found and f'"{key}"'.encode() in line]
+        missing = [key for key in keys if key not in found and quoted[key] in commit.data]
+        for line in commit.data.split(b"\n") if missing else ():
+            wanted = [key for key in missing if key not in found and quoted[key] in line]
             body = _parsed(line) if wanted else {}
             found.update({key: body[key] for key in wanted if body.get(key) is not None})
         if len(found) == len(keys):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import logging
 import os
 import re
@@ -35,6 +36,8 @@ _DESCRIPTORS = "/dev/fd"
 _TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
 _MOST_TRIES = 10
 _PART_BYTES = 4 << 20
+_ONE_CALL = 1 << 20
+"""The size in bytes up to which a system call reads a file whole."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
@@ -94,11 +97,29 @@ class LocalStore(store.Store):
 
     def read(self, path: str, at_most: int = store.MOST_BYTES) -> bytes:
         with _mapped("reading", self._full_path(path)), self._opened(path) as descriptor:
-            size = os.fstat(descriptor).st_size
-            store.check_size(self._full_path(path), size, at_most)
-            with open(descriptor, "rb", closefd=False) as file:
-                # Python allocates memory for as many bytes as it is asked for.
-                return file.read(min(at_most, size + 1))
+            return self._content(descriptor, path, at_most)
+
+    def read_all(self, paths: Iterable[str]) -> Iterator[bytes]:
+        """Yields the content of each file; the folder of consecutive files is resolved only once. Raises as `read`."""
+        for folder, group in itertools.groupby(paths, key=lambda path: path.rpartition("/")[0]):
+            with contextlib.ExitStack() as opened:
+                with _mapped("opening the folder", self._full_path(folder)):
+                    descriptor = opened.enter_context(self._folder(folder))
+                yield from (self._read_in(descriptor, path) for path in group)
+
+    def _read_in(self, folder: int, path: str) -> bytes:
+        whole = self._full_path(path)
+        with _mapped("reading", whole), beneath.file(folder, path.rpartition("/")[2], whole) as descriptor:
+            return self._content(descriptor, path, store.MOST_BYTES)
+
+    def _content(self, descriptor: int, path: str, at_most: int) -> bytes:
+        size = os.fstat(descriptor).st_size
+        store.check_size(self._full_path(path), size, at_most)
+        asked = min(at_most, size + 1)  # Python allocates memory for as many bytes as it is asked for
+        if size < _ONE_CALL:
+            return os.read(descriptor, asked)
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(asked)
 
     def open_input(self, path: str) -> IO[bytes]:
         with _mapped("opening", self._full_path(path)), self._opened(path) as descriptor:

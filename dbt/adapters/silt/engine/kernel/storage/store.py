@@ -249,6 +249,10 @@ class Store(Protocol):
         """
         ...
 
+    def read_all(self, paths: Iterable[str]) -> Iterator[bytes]:
+        """Yields the content of each file, one after the other. Raises as `read`."""
+        return map(self.read, paths)
+
     def fetch(self, path: str) -> tuple[FileStatus, bytes] | None:
         """Reads the whole file with its status, or returns None if the file does not exist."""
         status = self.status(path)
