@@ -12,7 +12,7 @@ import pytest
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.builds import INFO_KEY, BuildFacts, TableState
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication import publication_tables, publish, published_versions
+from dbt.adapters.silt.engine.kernel.publication import attempts, publication_tables, publish, published_versions
 from dbt.adapters.silt.engine.kernel.scan.change_feed import changes_after
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult, Store
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Metadata, SetTransaction, serialize
@@ -264,7 +264,7 @@ def follow(log: BranchLog, metadata: Metadata, change: str) -> None:
 
 
 def forgets_the_versions(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(publish, "with_published_versions", lambda tables, _: tables)
+    patch.setattr(attempts, "with_published_versions", lambda tables, _: tables)
 
 
 def pins_nothing(patch: pytest.MonkeyPatch) -> None:

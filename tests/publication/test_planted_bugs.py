@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.silt.engine.kernel.publication import publication_tables, publications, publish
+from dbt.adapters.silt.engine.kernel.publication import attempts, publication_tables, publications
 from dbt.adapters.silt.engine.kernel.publication.documents import Status
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication_marks import made_by
@@ -70,7 +70,7 @@ def checks_no_conflicts(patch: pytest.MonkeyPatch) -> None:
 
 
 def leaves_no_mark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(publish, "made_by", lambda publication: made_by(publication + 1))
+    patch.setattr(attempts, "made_by", lambda publication: made_by(publication + 1))
 
 
 BUGS = (

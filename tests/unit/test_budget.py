@@ -19,20 +19,20 @@ ROOMS = {
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4583,
-    "engine": 1156,
+    "engine": 1164,
     "engine/answers": 1250,
     "engine/arrow": 938,
     "engine/audits": 548,
     "engine/builds": 1050,
-    "engine/catalog": 7856,
+    "engine/catalog": 7873,
     "engine/changed_keys": 1254,
-    "engine/commands": 13541,
+    "engine/commands": 13542,
     "engine/datasource": 2250,
-    "engine/kernel": 23169,
+    "engine/kernel": 23831,
     "engine/sql": 7750,
-    "engine/statements": 7775,
+    "engine/statements": 7793,
     "kept_spark": 1150,
-    "materializations": 6587,
+    "materializations": 6597,
     "methods": 2325,
     "records": 2160,
     "report": 1801,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 106686
+TOTAL = 107407
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

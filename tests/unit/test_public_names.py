@@ -80,6 +80,7 @@ ERRORS = [
     "ExecutorLostError",
     "ExternalPathError",
     "FilesNotFoundError",
+    "ForeignKeyViolationError",
     "FunctionNotFoundError",
     "InternalError",
     "InvalidArgumentError",

@@ -94,8 +94,8 @@ class SiltCredentials(Credentials):
         held_inputs: which rows of its inputs a held run reads when it is continued: With `newest`, it reads the newest
             rows, and builds again what it has built from older rows; with `first`, it reads the rows as they were when
             the run first read them.
-        enforced_keys: whether the primary keys and unique keys of contracts are enforced by every commit, unless a
-            constraint or the config `enforced_keys` of its model says otherwise; by default they are recorded.
+        enforced_keys: whether the primary keys, unique keys and foreign keys of contracts are enforced by every commit,
+            unless a constraint or the config `enforced_keys` of its model says otherwise; by default they are recorded.
         catalog: the catalog in which tables are registered after their commits, so that other engines find them by
             name: `hive` is the Hive metastore of `spark_conf`. Not with `remote` or `keep_alive`.
         duckdb_file: a file of DuckDB, relative to the project, for BI tools: each command that writes replaces it at

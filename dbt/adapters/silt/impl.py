@@ -102,8 +102,8 @@ class SiltConfig(IncrementalConfig):
             node again.
         pure: whether the rows of a python model depend on its code and its `dbt.ref` inputs only, so that it may be
             reused.
-        enforced_keys: whether the primary keys and unique keys of the contract are enforced by every commit, unless a
-            constraint says otherwise; by default as `enforced_keys` in the profile.
+        enforced_keys: whether the primary keys, unique keys and foreign keys of the contract are enforced by every
+            commit, unless a constraint says otherwise; by default as `enforced_keys` in the profile.
         after_publish: a statement, or a list of statements, that run when the run is published, or after the post-hooks
             if each change is visible at once.
         audit: `before_commit` lets the data tests of the node judge its rows before their commit.

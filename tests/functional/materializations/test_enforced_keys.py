@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
+from dbt_common.exceptions import DbtRuntimeError
 
 CONTRACTS = """
 models:
@@ -89,3 +90,66 @@ class TestEnforcedKeys:
     def test_runs_without_rows_keep_the_key(self, project: Any) -> None:
         run_dbt(["run", "--select", "customers", "--empty"])
         assert notes(project, "customers")["primary_key_1"] == "enforced"
+
+
+REFERENCES = """
+models:
+  - name: customers
+    config: {materialized: table, contract: {enforced: true}}
+    constraints: [{type: primary_key, columns: [id], enforced: true}]
+    columns: [{name: id, data_type: bigint}]
+  - name: orders
+    config:
+      {materialized: incremental, incremental_strategy: append, on_schema_change: fail, contract: {enforced: true}}
+    constraints: [{type: foreign_key, columns: [customer], to: ref('customers'), to_columns: [id], enforced: true}]
+    columns: [{name: customer, data_type: bigint}]
+"""
+
+
+class TestEnforcedForeignKeys:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "models.yml": REFERENCES,
+            "customers.sql": "select explode(sequence({{ var('least', 1) }}L, {{ var('most', 2) }}L)) as id",
+            "orders.sql": "select {{ var('customer', 1) }}L as customer",
+        }
+
+    def state(self, project: Any) -> list[tuple[Any, ...]]:
+        schema = f"{project.database}.{project.test_schema}"
+        text = f"select 'o', customer from {schema}.orders union all select 'c', id from {schema}.customers"
+        return sorted(tuple(row) for row in project.run_sql(text, fetch="all"))
+
+    def test_a_model_with_an_orphan_fails_and_so_does_a_parent_that_loses_a_key(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh"])
+        run_dbt(["run", "--vars", "{customer: 2, most: 3}"])
+        before = self.state(project)
+        result = run_dbt(["run", "--select", "orders", "--vars", "{customer: 9}"], expect_pass=False)
+        assert "under the enforced foreign key `foreign_key_1`" in result[0].message
+        result = run_dbt(["run", "--select", "customers", "--vars", "{least: 2, most: 3}"], expect_pass=False)
+        assert "would no longer have, under the enforced foreign key `foreign_key_1`" in result[0].message
+        assert self.state(project) == before
+
+    def test_a_run_that_is_published_after_its_tests_is_checked_when_it_is_published(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh"])
+        held = ["--vars", "{silt_publish: after_tests, least: 2, most: 4, customer: 4}"]
+        result = run_dbt(["run", "--full-refresh", *held])
+        assert len(result) == 2
+        assert self.state(project) == [("c", 2), ("c", 3), ("c", 4), ("o", 4)]
+        before = self.state(project)
+        orphan = ["--vars", "{silt_publish: after_tests, least: 5, most: 6}"]
+        with pytest.raises(DbtRuntimeError, match="would no longer have, under the enforced foreign key"):
+            run_dbt(["run", "--select", "customers", *orphan])
+        assert self.state(project) == before
+
+    def test_a_constraint_that_says_so_is_added_to_an_existing_table(self, project: Any) -> None:
+        text = REFERENCES.replace("to_columns: [id], enforced: true", "to_columns: [id]")
+        write_file(text, "models", "models.yml")
+        run_dbt(["run", "--full-refresh", "--vars", "{most: 4}"])
+        run_dbt(["run", "--select", "orders", "--vars", "{customer: 9}"])
+        write_file(REFERENCES, "models", "models.yml")
+        result = run_dbt(["run", "--select", "orders"], expect_pass=False)
+        assert "1 row has a key that" in result[0].message
+        run_dbt(["run", "--vars", "{most: 9}"])
+        result = run_dbt(["run", "--select", "customers"], expect_pass=False)
+        assert "would no longer have" in result[0].message

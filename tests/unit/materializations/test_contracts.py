@@ -80,7 +80,10 @@ def test_each_type_of_a_contract_that_spark_lacks_is_named_with_its_column() -> 
         ({"type": "primary_key", "columns": ["id"]}, "primary key (`id`) enforced"),
         ({"type": "unique", "columns": ["id"], "expression": "rely"}, "unique (`id`) rely enforced"),
         ({"type": "unique", "columns": ["id"], "expression": "NOT  ENFORCED"}, "unique (`id`) NOT  ENFORCED"),
-        ({"type": "foreign_key", "columns": ["id"], "expression": "t (id)"}, "foreign key (`id`) references t (id)"),
+        (
+            {"type": "foreign_key", "columns": ["id"], "expression": "t (id)"},
+            "foreign key (`id`) references t (id) enforced",
+        ),
         ({"type": "check", "expression": "id > 0"}, "check (id > 0)"),
     ],
 )

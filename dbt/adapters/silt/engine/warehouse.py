@@ -60,7 +60,7 @@ from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.settings import StorageSettings, storages
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
-from dbt.adapters.silt.engine.sql.ast import CreateTable, Query, Statement, is_path
+from dbt.adapters.silt.engine.sql.ast import ConstraintKind, CreateTable, Query, Statement, is_path
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.grammar.session import immediate
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
@@ -760,8 +760,8 @@ class Warehouse:
             self._session.changes.append(statement)
         if not self._session.transaction.is_open:
             done = self._reused(statement, settings)
-            if done is None and settings.audits is not None and settings.audits.on_failure is OnFailure.QUARANTINE:
-                return retry.run_all(lambda: self._run_with_quarantine(statement, settings))
+            if done is None and _changes_two_tables(statement, settings):
+                return retry.run_all(lambda: self._run_in_transaction(statement, settings))
             return done or retry.run(statement, settings, self._context)
         self._session.transaction.check_joined(statement)
         log = self._session.transaction.check(statement, self._statement_namespace())
@@ -773,8 +773,8 @@ class Warehouse:
         # Its version on the branch is not the version that the table will have.
         return result if result.outcome is None else replace(result, outcome=replace(result.outcome, version=None))
 
-    def _run_with_quarantine(self, statement: Statement, settings: WriteSettings) -> Result:
-        """Runs a statement in a transaction of its own, so that its table and the quarantine change together."""
+    def _run_in_transaction(self, statement: Statement, settings: WriteSettings) -> Result:
+        """Runs a statement in a transaction of its own, so that its two tables change together."""
         assert statement.changed_table is not None
         here = self._statement_namespace()
         name = None if is_path(statement.changed_table) else here.name_in_warehouse(statement.changed_table)
@@ -798,6 +798,14 @@ class Warehouse:
             return None
         done = session_reuse.reused(self._context(settings).resolver, statement, settings.build)
         return None if done is None else Result(outcome=done)
+
+
+def _changes_two_tables(statement: Statement, settings: WriteSettings) -> bool:
+    """Returns whether a statement changes the quarantine too, or the table that an enforced foreign key references."""
+    if settings.audits is not None and settings.audits.on_failure is OnFailure.QUARANTINE:
+        return True
+    constraints = statement.constraints if isinstance(statement, CreateTable) else ()
+    return any(each.enforced and each.kind is ConstraintKind.FOREIGN_KEY for each in constraints)
 
 
 def _first_session(spark: SparkSession, databases: OpenDatabases, current: tuple[str, str]) -> tuple[_Shared, _Session]:

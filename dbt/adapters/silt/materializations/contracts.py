@@ -20,8 +20,6 @@ Render = Callable[[dict[str, Any]], str | None]
 _OF_THE_COLUMN = (ConstraintType.not_null, ConstraintType.custom)
 """The only constraint that the format stores in a column; all other constraints belong to the table."""
 
-_ENFORCEABLE = (ConstraintType.primary_key, ConstraintType.unique)
-
 _OF_COLUMNS = (ConstraintType.primary_key, ConstraintType.unique, ConstraintType.foreign_key)
 
 
@@ -74,7 +72,7 @@ def table_elements(
 def _enforced(constraint: dict[str, Any]) -> dict[str, Any]:
     """Returns a constraint, as an enforced key if it is a key that can be enforced and does not say whether it is."""
     expression = constraint.get("expression") or ""
-    if constraint["type"] not in _ENFORCEABLE or says_enforced(expression) is not None:
+    if constraint["type"] not in _OF_COLUMNS or says_enforced(expression) is not None:
         return constraint
     return {**constraint, "expression": f"{expression} enforced".strip()}
 

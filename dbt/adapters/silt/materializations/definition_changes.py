@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.sql.tokens import tokenize
 _NOT_COMPARED = re.compile(r"delta\.(feature\..*|min(reader|writer)version)|comment", re.IGNORECASE)
 """The properties that request a change of the protocol or the columns, and are not stored as written."""
 
-_NUMBERED_KEY = re.compile(r"(primary_key|unique)_\d+", re.IGNORECASE)
+_NUMBERED_KEY = re.compile(r"(primary_key|unique|foreign_key)_\d+", re.IGNORECASE)
 """The generated name of an unnamed key."""
 
 _NUMBERED = re.compile(r"check_\d+", re.IGNORECASE)
@@ -100,11 +100,19 @@ def _of_keys(declared: Iterable[Constraint], there: Mapping[str, Key], later: se
     A key is changed if it is enforced in the model or in the table, and not in the other. An enforced key that is not
     in the model may belong to another owner, and is kept unless its name was generated.
     """
-    keys = {_key(each.kind.value, each.columns): each for each in declared if each.kind is not ConstraintKind.CHECK}
-    add = {key: each for key, each in keys.items() if each.enforced and not later.intersection(key[1])}
+    keys = {
+        _key(each.kind.value, each.columns, each.references): each
+        for each in declared
+        if each.kind is not ConstraintKind.CHECK
+    }
+    add = {
+        key: each
+        for key, each in keys.items()
+        if each.enforced and later.isdisjoint(name.lower() for name in each.columns)
+    }
     has_primary = any(each.kind is ConstraintKind.PRIMARY_KEY for each in add.values())
     for name, key in there.items():
-        own = _key(key.kind.value, key.columns)
+        own = _key(key.kind.value, key.columns, key.references)
         if key.enforced and own in add:
             del add[own]
         elif own in add or (has_primary and key.kind is KeyKind.PRIMARY_KEY):
@@ -114,11 +122,15 @@ def _of_keys(declared: Iterable[Constraint], there: Mapping[str, Key], later: se
             add |= {own: keys[own]} if own in keys else {}
     for each in add.values():
         named = f"constraint {quote(each.name)} " if each.name else ""
-        yield f"add {named}{each.kind.value} ({quoted_list(each.columns)}){' enforced' if each.enforced else ''}"
+        parent = f" references {'.'.join(map(quote, each.references))}" if each.references else ""
+        parent += f" ({quoted_list(each.referenced_columns)})" if each.referenced_columns else ""
+        end = f"{parent}{' enforced' if each.enforced else ''}"
+        yield f"add {named}{each.kind.value} ({quoted_list(each.columns)}){end}"
 
 
-def _key(kind: str, columns: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    return kind, tuple(name.lower() for name in columns)
+def _key(kind: str, columns: Iterable[str], references: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Returns the words that identify a key; a reference can be written without its database."""
+    return kind, tuple(name.lower() for name in (*columns, *references[-2:]))
 
 
 def _of_columns(declared: Mapping[str, bool], schema: StructType) -> Iterator[str]:

@@ -41,6 +41,7 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
+from dbt.adapters.silt.engine.kernel.table.keys import children, enforced_references
 
 
 class Catalog:
@@ -244,7 +245,8 @@ class Catalog:
         Raises:
             RelationNotFoundError: if the table or view does not exist.
             RelationExistsError: if the new name is taken.
-            UnsupportedStatementError: if the new name is in another database.
+            UnsupportedStatementError: if the new name is in another database, or an enforced foreign key names the
+                table.
         """
         if name.database != new_name.database:
             raise UnsupportedStatementError(
@@ -253,7 +255,22 @@ class Catalog:
                 remedy="Create it there with a query, then drop it here",
             )
         check_new_names(new_name.identifier)
+        self._check_movable(name)
         self._database(name.database).rename(name, new_name)
+
+    def _check_movable(self, name: RelationName) -> None:
+        """Checks that no enforced foreign key names the folder of a table."""
+        found = self.find(name)
+        if found is None or found.kind is not RelationKind.TABLE:
+            return
+        log = self.table(name)
+        configuration = log.snapshot().metadata.configuration
+        if enforced_references(configuration) or children(configuration):
+            raise UnsupportedStatementError(
+                "a table with an enforced foreign key, or that such a key references, cannot be renamed",
+                table=str(name),
+                remedy="Drop the foreign key, rename the table, then add the key again",
+            )
 
     def table(self, name: RelationName) -> DeltaLog:
         """Returns the open handle of a table.

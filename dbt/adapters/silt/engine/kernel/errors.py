@@ -46,6 +46,7 @@
         NotNullViolationError
         CheckViolationError
         KeyViolationError
+        ForeignKeyViolationError
         MultipleSourceRowsError
         ValueNotCastableError
         ReplaceWhereMismatchError
@@ -472,6 +473,13 @@ class KeyViolationError(DataRejectedError):
     """Two rows would have the same key under an enforced PRIMARY KEY or UNIQUE."""
 
     code = "SILT_KEY_VIOLATION"
+
+
+class ForeignKeyViolationError(DataRejectedError):
+    """A row would reference a key that its parent does not have, under an enforced FOREIGN KEY."""
+
+    code = "SILT_FOREIGN_KEY_VIOLATION"
+    remedy = "Nothing was written: add the rows of the parent first, or remove the rows of the child first"
 
 
 class MultipleSourceRowsError(DataRejectedError):

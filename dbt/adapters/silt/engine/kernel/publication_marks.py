@@ -7,7 +7,7 @@ to that id, so that a checkpoint of another engine keeps the mark. The next comm
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
 from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
@@ -64,6 +64,30 @@ class PublicationRegister(Protocol):
 
         Raises:
             StorageError: if the storage failed before it was settled.
+        """
+        ...
+
+    def commit_across(self, log: Any, pending: Any, info: CommitInfo) -> int | None:
+        """Commits changes of a table that depend on other tables by enforced foreign keys.
+
+        Args:
+            log: the table's log.
+            pending: the commit, as `PendingCommit`.
+
+        Returns:
+            The version; None if the changes depend on no other table, and nothing was committed.
+        """
+        ...
+
+    def location_of(self, log: Any) -> str:
+        """Returns the folder of a table, relative to the database's root."""
+        ...
+
+    def check_droppable(self, log: Any, snapshot: Any) -> None:
+        """Checks that no enforced foreign key references the newest version of a table.
+
+        Raises:
+            ForeignKeyViolationError: if one does.
         """
         ...
 

@@ -10,6 +10,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     InvalidPropertyError,
     InvalidStatementError,
     NotNullViolationError,
+    RelationNotFoundError,
     UnsupportedStatementError,
 )
 from tests.unit.engine.house import House, other_rows
@@ -100,7 +101,7 @@ def test_keys_are_dropped_by_a_replacement_and_kept_by_a_clone_and_a_restore(hou
     ("columns", "error", "message"),
     [
         ("id int, primary key (gone)", ColumnNotFoundError, "gone"),
-        ("id int, foreign key (id) references days enforced", UnsupportedStatementError, "cannot be enforced"),
+        ("id int, foreign key (id) references days enforced", RelationNotFoundError, "days"),
         ("id array<int>, unique (id) enforced", UnsupportedStatementError, "`id` has the type"),
         ("id int primary key, day date primary key", InvalidStatementError, "only one primary key"),
         ("id int, constraint a check (id > 0), constraint A unique (id)", InvalidStatementError, "`A` already"),

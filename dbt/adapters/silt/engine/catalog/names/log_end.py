@@ -71,6 +71,7 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
 
     Raises:
         ConcurrentModificationError: if the newest version is not the requested version; the table is unchanged.
+        ForeignKeyViolationError: if an enforced foreign key references the table.
         ObjectMissing, NotATableError: if the log was deleted meanwhile.
     """
     end, end_id = end or End(), clock.new_id()
@@ -91,6 +92,8 @@ def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:
                 version=newest,
             )
         end.check()
+        if log.publications is not None and snapshot is not None:
+            log.publications.check_droppable(log, snapshot)
         last = {
             _END_ID_PROPERTY: end_id,
             **({} if end.replaced_by is None else {REPLACED_BY_PROPERTY: end.replaced_by}),

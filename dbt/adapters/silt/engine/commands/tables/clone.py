@@ -33,6 +33,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DeletionVecto
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, max_column_id
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, merged, needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.table.identity import with_farthest_marks
+from dbt.adapters.silt.engine.kernel.table.keys import of_a_copy
 from dbt.adapters.silt.engine.kernel.table.paths import absolute_name, decode_path, log_path
 from dbt.adapters.silt.engine.kernel.table.properties import (
     ENABLEMENT_TIMESTAMP,
@@ -173,7 +174,7 @@ def _schema_string(source: Snapshot, base: Snapshot | None) -> str:
 
 def _configuration(source: Snapshot, base: Snapshot | None) -> dict[str, str]:
     """Returns the source's properties; the start of in-commit timestamps and the columns of row ids are the table's."""
-    configuration = dict(source.metadata.configuration)
+    configuration = of_a_copy(source.metadata.configuration)
     timestamps = (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP, *(() if base is None else (_IN_COMMIT_TIMESTAMPS,)))
     own = (*timestamps, *row_tracking.COLUMN_NAMES)
     kept = {} if base is None else {k: v for k, v in base.metadata.configuration.items() if k in own}

@@ -39,7 +39,7 @@ from dbt.adapters.silt.engine.kernel.table.features import (
     upgraded,
 )
 from dbt.adapters.silt.engine.kernel.table.identity import HIGH_WATER_MARK, Identity, identities
-from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties
+from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, key_properties, of_a_copy
 from dbt.adapters.silt.engine.kernel.table.properties import (
     CONSTRAINT_PREFIX,
     ENABLEMENT_TIMESTAMP,
@@ -203,7 +203,7 @@ def _copied_schema(source: Snapshot, base: Snapshot | None, table: str) -> Struc
 
 
 def _copied_properties(source: Snapshot) -> dict[str, str]:
-    return {key: value for key, value in source.metadata.configuration.items() if key not in _OF_ITS_LOG}
+    return {key: value for key, value in of_a_copy(source.metadata.configuration).items() if key not in _OF_ITS_LOG}
 
 
 def _schema(definition: Definition, query: DataFrame | None, table: str) -> StructType:

@@ -10,18 +10,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, cast
 
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, CorruptLogError, SiltError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication import documents
+from dbt.adapters.silt.engine.kernel.publication.attempts import Completed, commit_across
+from dbt.adapters.silt.engine.kernel.publication.foreign_keys import ForeignKeys
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable, Settle, VersionTaken
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import existing_table, new_table
 from dbt.adapters.silt.engine.kernel.publication.undo import undo
 from dbt.adapters.silt.engine.kernel.storage.store import PrefixStore, Store
+from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit
 
 _AT_ONCE: Final = 16
 _PATIENCE_MS: Final = 10_000
@@ -38,14 +42,6 @@ class _Beaten(Exception):
     def __init__(self, publication: int) -> None:
         super().__init__(publication)
         self.publication = publication
-
-
-@dataclass(frozen=True)
-class Completed:
-    """The end of a publication: its decision, and the conflict for which it was aborted, if this process found it."""
-
-    decision: documents.Decision
-    conflict: ConcurrentModificationError | None = None
 
 
 class PublishedNames(Protocol):
@@ -205,6 +201,14 @@ class Publications:
         empty = documents.Begun(publication, self.clock.now_ms(), ())
         return self._noted(self.documents.decide(empty, status, {}))
 
+    def commit_across(self, log: DeltaLog, pending: PendingCommit, info: CommitInfo) -> int | None:
+        """Commits changes that depend on other tables by enforced foreign keys; see `attempts.commit_across`."""
+        return commit_across(self, log, pending, info)
+
+    def check_droppable(self, log: DeltaLog, snapshot: Snapshot) -> None:
+        """Checks that no enforced foreign key references a table; see `ForeignKeys.check_droppable`."""
+        ForeignKeys(self.log_of, self.location_of).check_droppable(log, snapshot)
+
     def location_of(self, log: DeltaLog) -> str:
         """Returns the folder of a table, relative to the database's root."""
         return log.store.root.removeprefix(self.store.root.rstrip("/")).lstrip("/")
@@ -285,6 +289,17 @@ class Publications:
     def _prepared(self, part: documents.Part) -> PreparedTable:
         log = self.log_at(part.location, part.table)
         return new_table(log, part) if part.base == documents.NEW else existing_table(log, part)
+
+    def log_of(self, location: str, table: str) -> DeltaLog:
+        """Returns a handle of a table that reads the log without the commits of undecided publications.
+
+        Args:
+            location: its folder, relative to the database's root.
+            table: its name, for messages.
+        """
+        log = self.log_at(location, table)
+        log.publications = self
+        return log
 
     def log_at(self, location: str, table: str) -> DeltaLog:
         """Returns a handle of a table that reads its log as it is, with the commits of undecided publications.

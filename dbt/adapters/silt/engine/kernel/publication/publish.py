@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchChanges, BranchVersions, changes_on
-from dbt.adapters.silt.engine.kernel.publication.documents import Begun, Decision, NameChange, Status, new_publication
+from dbt.adapters.silt.engine.kernel.publication.attempts import ATTEMPTS, attempt, check_files, lost
+from dbt.adapters.silt.engine.kernel.publication.branch_changes import BranchChanges, changes_on
+from dbt.adapters.silt.engine.kernel.publication.documents import NameChange, Status
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable, NewTable
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.publication.published_versions import with_published_versions
-from dbt.adapters.silt.engine.kernel.publication_marks import MARK, made_by
-from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation
@@ -33,9 +30,6 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit
 from dbt.adapters.silt.engine.kernel.transaction.validation import check_changes
-
-_ATTEMPTS: Final = 5
-
 
 Txn: TypeAlias = tuple[str, int] | None
 """The application id and version that each commit of a publication records, if any."""
@@ -114,16 +108,14 @@ def publish(
     if not names and len(tables) == 1 and settings.announce is None:
         (only,) = with_published_versions(tables, versions)
         return _committed(only)
-    for _ in range(_ATTEMPTS):
-        decision = _attempt(register, tables, names, versions, settings.announce)
-        if decision.status is Status.PUBLISHED:
+    for _ in range(ATTEMPTS):
+        decision = attempt(register, tables, names, versions, settings.announce)
+        if decision is not None and decision.status is Status.PUBLISHED:
             for each in tables:
                 if each.log.name in decision.versions:
                     each.log.after_commit(decision.versions[each.log.name])
             return decision.versions
-    raise errors.CommitAttemptsExhaustedError(
-        f"{_ATTEMPTS} attempts to publish the transaction lost to other publications", table=_words(tables, names)
-    )
+    raise lost(_words(tables, names))
 
 
 def find_conflicts(
@@ -213,67 +205,10 @@ def _with_txn(table: str, changes: Changes, txn: Txn) -> Changes:
     return replace(changes, transactions=(*changes.transactions, SetTransaction(*txn)))
 
 
-def _attempt(
-    register: Publications,
-    tables: Sequence[PreparedTable],
-    names: Sequence[NameChange],
-    versions: Mapping[str, BranchVersions],
-    announce: Callable[[int], None] | None,
-) -> Decision:
-    """Checks all tables, and publishes them; an aborted publication may be tried again if there was no conflict."""
-    newest = with_published_versions([each.checked(register.settle) for each in tables], versions)
-    for each in newest:
-        if each.is_changed:
-            _check_files(each)
-        elif isinstance(each, ExistingTable):
-            each.check_exists()
-    publication = new_publication(register.clock)
-    marked_tables = [each.rewritten(partial(_marked, register.clock, publication)) for each in newest]
-    parts = tuple(each.part(register.location_of(each.log)) for each in marked_tables)
-    begun = Begun(publication, register.clock.now_ms(), parts, tuple(names))
-    if announce is not None:
-        announce(publication)
-    register.documents.begin(begun)
-    try:
-        completed = register.complete(begun, marked_tables)
-    except BaseException as error:
-        decision = _decided_after(error, register, begun)
-        if decision.status is Status.PUBLISHED and isinstance(error, errors.SiltError):
-            return decision  # another process has completed it
-        if isinstance(error, errors.CommitStateUnknownError):
-            raise errors.StorageError(f"{error.problem}; the transaction was aborted", table=error.table) from error
-        raise
-    if completed.conflict is not None:
-        raise completed.conflict
-    return completed.decision
-
-
-def _decided_after(error: BaseException, register: Publications, begun: Begun) -> Decision:
-    """Aborts a publication that failed, so that its outcome is known; returns the decision.
-
-    Raises:
-        CommitStateUnknownError: if that fails too.
-    """
-    try:
-        decision = register.documents.decide(begun, Status.ABORTED, {})
-    except errors.SiltError as failure:
-        raise _unknown(begun, failure) from error
-    with contextlib.suppress(errors.SiltError):  # the next process that meets its commits undoes them
-        register.settle(begun.publication)
-    return decision
-
-
-def _unknown(begun: Begun, error: errors.SiltError) -> errors.CommitStateUnknownError:
-    changed = [part.table for part in begun.written] + [f"{each.schema}.{each.name}" for each in begun.names]
-    names = ", ".join(dict.fromkeys(changed))
-    problem = f"it is not known whether the transaction over {names} was committed: {error.problem}"
-    return errors.CommitStateUnknownError(problem)
-
-
 def _committed(table: PreparedTable) -> dict[str, int]:
     """Commits the changes of the only table of a branch, which needs no publication."""
     assert isinstance(table, ExistingTable) and table.info is not None
-    _check_files(table)
+    check_files(table)
     own = CommitSettings(
         table.pending.isolation_level,
         commit_info=table.info.extra,
@@ -282,25 +217,3 @@ def _committed(table: PreparedTable) -> dict[str, int]:
     )
     result = commit(table.log, table.pending.base, table.pending.changes, table.pending.reads, own)
     return {table.log.name: result.version}
-
-
-def _check_files(table: PreparedTable) -> None:
-    """Makes the new files of a table durable, and checks that no other program has deleted any of them."""
-    log, paths = table.log, table.check_files()
-    if log.store.has_folders:
-        return
-    with ThreadPoolExecutor(log.store.files_at_once) as pool:
-        for path, status in zip(paths, pool.map(log.store.status, paths), strict=True):
-            if status is None:
-                raise _missing(log, path)
-
-
-def _missing(log: DeltaLog, path: str) -> errors.DataFileMissingError:
-    return errors.DataFileMissingError(f"{path}, which the transaction has written, is missing", table=log.name)
-
-
-def _marked(clock: Clock, publication: int, changes: Changes, info: CommitInfo) -> tuple[Changes, CommitInfo]:
-    """Returns the changes and the `commitInfo` of a commit with the marks of its publication."""
-    mark = SetTransaction(MARK, publication, clock.now_ms())
-    marked_info = replace(info, txn_id=f"{publication}-{clock.new_id()}", extra={**info.extra, **made_by(publication)})
-    return replace(changes, transactions=(*changes.transactions, mark)), marked_info

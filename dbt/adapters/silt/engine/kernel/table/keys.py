@@ -5,6 +5,9 @@ The Delta format has no keys. Each key is a table property, `silt.constraints.<n
     {"kind": "foreign key", "columns": ["customer_id"], "references": ["silt", "main", "customers"], "to": ["id"]}
     {"kind": "primary key", "columns": ["id"], "enforced": true}
 
+An enforced foreign key names the folder and the id of its parent too. The parent has a table property,
+`silt.referencedBy.<id of the child>`, with the folder of the child, so that a commit to the parent finds its children.
+
 Each commit of this package records that the enforced keys hold at its version, in the transaction identifier
 `VERIFIED`, which survives checkpoints and the clean-up of the log (decision 0127).
 """
@@ -25,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, SetTransaction
-from dbt.adapters.silt.engine.kernel.table.properties import KEY_PREFIX, TableProperties
+from dbt.adapters.silt.engine.kernel.table.properties import CHILD_PREFIX, KEY_PREFIX, TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType, PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
 
@@ -53,6 +56,8 @@ class Key:
         references: parts of the name of the table that a foreign key references; empty for other kinds.
         to: referenced columns; empty if the definition omits them.
         enforced: whether commits are refused whose rows break the key.
+        location, parent_id: the folder, relative to the database's root, and the id of the table that an enforced
+            foreign key references.
     """
 
     kind: KeyKind
@@ -60,6 +65,8 @@ class Key:
     references: tuple[str, ...] = ()
     to: tuple[str, ...] = ()
     enforced: bool = False
+    location: str = ""
+    parent_id: str = ""
 
     @property
     def sql(self) -> str:
@@ -75,6 +82,7 @@ class Key:
         target: dict[str, Json] = {"references": list(self.references), "to": list(self.to)}
         present = {name: value for name, value in target.items() if value}
         present |= {"enforced": True} if self.enforced else {}
+        present |= {"location": self.location, "id": self.parent_id} if self.parent_id else {}
         body = {"kind": self.kind.value, "columns": list(self.columns), **present}
         return json.dumps(body, ensure_ascii=False)
 
@@ -93,8 +101,64 @@ def table_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
 
 
 def enforced_keys(configuration: Mapping[str, str]) -> dict[str, Key]:
-    """Returns the enforced keys of a table by name. Raises as `table_keys`."""
-    return {name: key for name, key in table_keys(configuration).items() if key.enforced}
+    """Returns the enforced primary keys and unique keys of a table by name. Raises as `table_keys`."""
+    return _enforced(configuration, (KeyKind.PRIMARY_KEY, KeyKind.UNIQUE))
+
+
+def enforced_references(configuration: Mapping[str, str]) -> dict[str, Key]:
+    """Returns the enforced foreign keys of a table by name. Raises as `table_keys`."""
+    return _enforced(configuration, (KeyKind.FOREIGN_KEY,))
+
+
+def _enforced(configuration: Mapping[str, str], kinds: Sequence[KeyKind]) -> dict[str, Key]:
+    return {name: key for name, key in table_keys(configuration).items() if key.enforced and key.kind in kinds}
+
+
+def children(configuration: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Returns the folders and names of the tables that may have enforced foreign keys to this table, by their ids.
+
+    Raises:
+        InvalidPropertyError: if a property cannot be read.
+    """
+    found = {}
+    for name, text in configuration.items():
+        if name.startswith(CHILD_PREFIX):
+            try:
+                folder, table = _names(foreign_json.loads(text))
+            except (ValueError, TypeError) as error:
+                raise InvalidPropertyError(f"the table property `{name}` does not name a table: {text}") from error
+            found[name[len(CHILD_PREFIX) :]] = folder, table
+    return found
+
+
+def with_child(metadata: Metadata, child_id: str, child: tuple[str, str]) -> Metadata:
+    """Returns the metadata of a table to which a child has an enforced foreign key.
+
+    Args:
+        child: its folder, relative to the database's root, and its name.
+    """
+    text = json.dumps(child, ensure_ascii=False)
+    return replace(metadata, configuration={**metadata.configuration, f"{CHILD_PREFIX}{child_id}": text})
+
+
+def with_children_of(metadata: Metadata, before: Metadata) -> Metadata:
+    """Returns new metadata of a table with the children that it has had before."""
+    lost = {
+        name: folder
+        for name, folder in before.configuration.items()
+        if name.startswith(CHILD_PREFIX) and name not in metadata.configuration
+    }
+    return replace(metadata, configuration={**metadata.configuration, **lost}) if lost else metadata
+
+
+def of_a_copy(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Returns the properties for a copy of a table: its foreign keys are recorded, and no table references the copy."""
+    recorded = {
+        name: replace(key, enforced=False, location="", parent_id="")
+        for name, key in enforced_references(configuration).items()
+    }
+    kept = {name: value for name, value in configuration.items() if not name.startswith(CHILD_PREFIX)}
+    return {**kept, **key_properties(recorded)}
 
 
 def same_keys(before: Metadata, after: Metadata) -> bool:
@@ -125,7 +189,9 @@ def enforcement(key: Key, transactions: Mapping[str, SetTransaction], version: i
     if not key.enforced:
         return "not enforced"
     since = unverified_since(transactions, version)
-    return "enforced" if since is None else f"enforced, but unverified since version {since}"
+    if since is not None:
+        return f"enforced, but unverified since version {since}"
+    return "enforced" if key.kind is not KeyKind.FOREIGN_KEY else "enforced, as far as the key that it references"
 
 
 def constraint_names(configuration: Mapping[str, str]) -> list[str]:
@@ -211,8 +277,8 @@ def check_droppable(metadata: Metadata, gone: Sequence[Sequence[str]], table: st
         UnsupportedStatementError: if a column belongs to an enforced key.
     """
     dropped = {path[0].lower() for path in gone if len(path) == 1}
-    for name, key in enforced_keys(metadata.configuration).items():
-        if dropped.intersection(column.lower() for column in key.columns):
+    for name, key in table_keys(metadata.configuration).items():
+        if key.enforced and dropped.intersection(column.lower() for column in key.columns):
             raise UnsupportedStatementError(
                 f"a column of the enforced key `{name}`, {key.sql}, cannot be dropped",
                 remedy=f"Drop the key first: alter table ... drop constraint {quote(name)}",
@@ -224,7 +290,8 @@ def _parsed(name: str, text: str) -> Key:
     try:
         body = foreign_json.loads(text)
         columns, references, to = (_names(body.get(member, [])) for member in ("columns", "references", "to"))
-        return Key(KeyKind(body["kind"]), columns, references, to, body.get("enforced") is True)
+        of_parent = str(body.get("location", "")), str(body.get("id", ""))
+        return Key(KeyKind(body["kind"]), columns, references, to, body.get("enforced") is True, *of_parent)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidPropertyError(
             f"the table property `{name}` does not contain a key: {text}",

@@ -33,6 +33,7 @@ _INTERVAL_PART = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([a-z]+)\s*")
 CONSTRAINT_PREFIX: Final = "delta.constraints."
 FEATURE_PREFIX: Final = "delta.feature."
 KEY_PREFIX: Final = "silt.constraints."
+CHILD_PREFIX: Final = "silt.referencedBy."
 ENABLEMENT_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 ENABLEMENT_TIMESTAMP: Final = "delta.inCommitTimestampEnablementTimestamp"
 _PREFIX: Final = "delta."

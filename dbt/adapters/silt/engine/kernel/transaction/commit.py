@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import MARK, SETTLED, marked, publication_of, undone_by
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing, PinnedFolder
 from dbt.adapters.silt.engine.kernel.table import actions
+from dbt.adapters.silt.engine.kernel.table.keys import with_children_of
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel, TableProperties
 from dbt.adapters.silt.engine.kernel.transaction.attempt import (
@@ -46,7 +47,12 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
 from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflicts, effective_isolation_level
-from dbt.adapters.silt.engine.kernel.transaction.enforced_keys import NewKeys, stated_at, with_checked_keys
+from dbt.adapters.silt.engine.kernel.transaction.enforced_keys import (
+    NewKeys,
+    concerns_references,
+    stated_at,
+    with_checked_keys,
+)
 from dbt.adapters.silt.engine.kernel.transaction.positions import END_OF_TIME, is_position
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import (
     ROW_TRACKING_DOMAIN,
@@ -141,14 +147,46 @@ def commit(
         _check_not_dropped(log, base, changes)
     folder = log_folder_of(log, base)
     make_durable(log, changes, folder)
+    if base is not None and changes.metadata is not None:
+        changes = replace(changes, metadata=with_children_of(changes.metadata, base.metadata))
     changes = with_checked_keys(log, base, changes, settings.commit_info)
-    pending = stamped(log, changes)
-    info = commit_info_of(log, base, pending, reads, settings)
+    stamps = stamped(log, changes)
+    info = commit_info_of(log, base, stamps, reads, settings)
     if base is None:
-        return _create(log, folder, pending, info)
-    level = isolation_level_of(base, pending, settings)
+        _check_can_create(log, changes)
+        return _create(log, folder, stamps, info)
+    pending = PendingCommit(base, stamps, reads, isolation_level_of(base, stamps, settings))
     note_reads(log, reads)
-    return _commit_after_winners(log, folder, PendingCommit(base, pending, reads, level), info, settings.max_attempts)
+    version = _committed_across(log, pending, info)
+    if version is not None:
+        return CommitResult(version, 1)
+    return _commit_after_winners(log, folder, pending, info, settings.max_attempts)
+
+
+def _committed_across(log: DeltaLog, pending: PendingCommit, info: actions.CommitInfo) -> int | None:
+    """Commits changes that depend on other tables by enforced foreign keys; returns None if they do not.
+
+    On a branch, foreign keys are checked when it is published.
+    """
+    if branch_of(log) is not None or not concerns_references(pending.base, pending.changes):
+        return None
+    if log.publications is None:
+        raise errors.UnsupportedStatementError(
+            "a table with an enforced foreign key is changed by its name in the warehouse",
+            table=log.name,
+            remedy="Name it by its schema and name, not by its path",
+        )
+    return log.publications.commit_across(log, pending, info)
+
+
+def _check_can_create(log: DeltaLog, changes: Changes) -> None:
+    """Checks that the first version of a table has no enforced foreign key: such a table is created on a branch."""
+    if branch_of(log) is None and concerns_references(None, changes):
+        raise errors.UnsupportedStatementError(
+            "a table with an enforced foreign key is created by a CREATE TABLE statement",
+            table=log.name,
+            remedy="Create it without the key, then add it: alter table ... add constraint ... foreign key",
+        )
 
 
 def _check_not_dropped(log: DeltaLog, base: Snapshot, changes: Changes) -> None:

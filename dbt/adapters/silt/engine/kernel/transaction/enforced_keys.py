@@ -25,7 +25,15 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.rows.key_rows import EXAMPLES, KeyReader, KeyRows
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json, Metadata, SetTransaction
-from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED, Key, KeyKind, enforced_keys, unverified_since
+from dbt.adapters.silt.engine.kernel.table.keys import (
+    VERIFIED,
+    Key,
+    KeyKind,
+    children,
+    enforced_keys,
+    enforced_references,
+    unverified_since,
+)
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit, conflict
 from dbt.adapters.silt.engine.kernel.transaction.key_files import KeyFiles, may_match, new_and_kept
@@ -53,27 +61,45 @@ def with_checked_keys(
     """
     changes = without_statement(changes)
     metadata = changes.metadata or (None if base is None else base.metadata)
-    keys = {} if metadata is None else enforced_keys(metadata.configuration)
-    if metadata is None or not keys or DROPPED_PROPERTY in metadata.configuration:
+    if metadata is None or DROPPED_PROPERTY in metadata.configuration:
+        return changes
+    keys = enforced_keys(metadata.configuration)
+    if not keys and not enforced_references(metadata.configuration):
         return changes
     files = KeyFiles.of(log, base, changes, metadata)
     for name, key in keys.items():
-        violation = _Constraint(log, files, name, key, _run_of(facts or {})).violation()
+        violation = _Constraint(log, files, name, key, run_of(facts or {})).violation()
         if violation is None:
             continue
-        if not files.is_new_rule and not _adds_rows(changes):
+        if not files.is_new_rule and not adds_rows(changes):
             return changes
         raise violation
     return replace(changes, transactions=(*changes.transactions, _AT_COMMIT))
 
 
-def _run_of(facts: Mapping[str, Json]) -> str | None:
+def concerns_references(base: Snapshot | None, changes: Changes) -> bool:
+    """Returns whether a commit may have to be checked against other tables because of enforced foreign keys."""
+    metadata = changes.metadata or (None if base is None else base.metadata)
+    if metadata is None:
+        return False
+    before = metadata if base is None else base.metadata
+    is_unverified = base is not None and unverified_since(base.transactions, base.version) is not None
+    if changes.metadata is not None or is_unverified:
+        return bool(enforced_references(metadata.configuration) or children(before.configuration))
+    if changes.adds and enforced_references(metadata.configuration):
+        return True
+    return bool(children(before.configuration)) and not changes.changes_no_data()
+
+
+def run_of(facts: Mapping[str, Json]) -> str | None:
+    """Returns the logical run in the fields of `commitInfo`, if any."""
     of_dbt = facts.get("dbt")
     run = of_dbt.get("runId") if isinstance(of_dbt, Mapping) else None
     return run if isinstance(run, str) else None
 
 
-def _adds_rows(changes: Changes) -> bool:
+def adds_rows(changes: Changes) -> bool:
+    """Returns whether changes add rows, and do not only remove rows."""
     return changes.operation.name not in _ONLY_REMOVE and any(add.data_change for add in changes.adds)
 
 

@@ -48,11 +48,18 @@ class KeyFiles:
     is_new_rule: bool = False
 
     @classmethod
-    def of(cls, log: DeltaLog, base: Snapshot | None, changes: Changes, metadata: Metadata) -> KeyFiles:
+    def of(
+        cls, log: DeltaLog, base: Snapshot | None, changes: Changes, metadata: Metadata, is_new_rule: bool | None = None
+    ) -> KeyFiles:
+        """Separates the files by what the last commit of this package states.
+
+        Args:
+            is_new_rule: by default, whether an enforced primary key or unique key differs from the base's.
+        """
         if base is None:
             return cls(None, metadata, changes.adds, is_new_rule=True)
         removed = frozenset(file_key(each.path, each.deletion_vector) for each in changes.removes)
-        is_new_rule = not same_keys(base.metadata, metadata)
+        is_new_rule = not same_keys(base.metadata, metadata) if is_new_rule is None else is_new_rule
         suspects = None if is_new_rule else _unverified(log, base)
         if suspects is None or suspects:
             files = base.files if suspects is None else base.active.with_keys(suspects)

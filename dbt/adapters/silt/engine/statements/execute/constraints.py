@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from dbt.adapters.silt.engine.catalog.names.relation_names import check_new_names
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind
+from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind, enforced_keys
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
+from dbt.adapters.silt.engine.kernel.transaction import branch_log
 from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, Name
-from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
+from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace, WarehouseTable
 from dbt.adapters.silt.engine.statements.steps.context import Context
 
 
@@ -41,7 +43,7 @@ def named(
     Raises:
         InvalidStatementError: if two constraints have the same name.
         InvalidNameError: if a name contains an invisible character.
-        UnsupportedStatementError: if a foreign key is to be enforced.
+        UnsupportedStatementError: if an enforced foreign key references anything but another table.
     """
     constraints = list(constraints)
     found = Constraints({}, {})
@@ -69,14 +71,32 @@ def _free_name(kind: ConstraintKind, taken: set[str]) -> str:
 
 def _key(constraint: Constraint, namespace: Namespace, table: str) -> Key:
     kind = KeyKind(constraint.kind.value)
-    if constraint.enforced and kind is KeyKind.FOREIGN_KEY:
-        raise UnsupportedStatementError(
-            "a FOREIGN KEY is recorded, and cannot be enforced",
-            table=table,
-            remedy="Leave ENFORCED out, and test it with dbt's `relationships` test",
-        )
     references = _full_name(constraint.references, namespace)
-    return Key(kind, constraint.columns, references, constraint.referenced_columns, constraint.enforced)
+    key = Key(kind, constraint.columns, references, constraint.referenced_columns, constraint.enforced)
+    return _with_parent(key, constraint.references, namespace, table) if key.enforced and key.references else key
+
+
+def _with_parent(key: Key, name: Name, namespace: Namespace, table: str) -> Key:
+    """Returns an enforced foreign key with its parent, and with the columns of the parent's primary key by default."""
+    parent = namespace.meaning(name)
+    main = parent.log if isinstance(parent, WarehouseTable) else None
+    main = branch.main if (branch := branch_log.branch_of(main)) is not None else main
+    if not isinstance(parent, WarehouseTable) or main is None or main.publications is None:
+        raise UnsupportedStatementError(
+            f"an enforced foreign key cannot reference {'.'.join(name)}: it is not a table of the warehouse",
+            table=table,
+            remedy="Leave ENFORCED out, or reference a table",
+        )
+    if parent.log.name == table:
+        raise UnsupportedStatementError(
+            "an enforced foreign key cannot reference its own table", table=table, remedy="Leave ENFORCED out"
+        )
+    metadata = parent.log.snapshot().metadata
+    primary = (each for each in enforced_keys(metadata.configuration).values() if each.kind is KeyKind.PRIMARY_KEY)
+    to = key.to or next((each.columns for each in primary), ())
+    schema = StructType.from_json(metadata.schema_string)
+    to = tuple(schema.require(column, parent.log.name).name for column in to)
+    return replace(key, to=to, location=main.publications.location_of(main), parent_id=metadata.id)
 
 
 def _full_name(name: Name, namespace: Namespace) -> Name:
