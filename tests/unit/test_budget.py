@@ -22,15 +22,15 @@ ROOMS = {
     "engine": 1164,
     "engine/answers": 1250,
     "engine/arrow": 938,
-    "engine/audits": 548,
+    "engine/audits": 614,
     "engine/builds": 1050,
     "engine/catalog": 7873,
     "engine/changed_keys": 1254,
-    "engine/commands": 13542,
+    "engine/commands": 13668,
     "engine/datasource": 2250,
     "engine/kernel": 23831,
     "engine/sql": 7750,
-    "engine/statements": 7793,
+    "engine/statements": 7918,
     "kept_spark": 1150,
     "materializations": 6597,
     "methods": 2325,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 107407
+TOTAL = 107724
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbt.adapters.silt.engine.audits.audit import Audit
-from dbt.adapters.silt.engine.audits.row_tests import RowTest, row_test
+from dbt.adapters.silt.engine.audits.row_tests import KeyTest, RowTest, key_test, row_test
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
 
 TABLE = ("silt", "main", "t")
@@ -109,3 +109,56 @@ def test_the_key_changes_with_the_audit_and_with_the_time_zone() -> None:
     audit = Audit("a", "select id from main.t where v < 0")
     others = (row_test(audit, TABLE, "UTC"), row_test(audit, TABLE, "Europe/Berlin"), proved(f"{audit.query} or v > 9"))
     assert len({each.key for each in others if each is not None}) == 3
+
+
+def keyed(query: str, **more: object) -> KeyTest | None:
+    return key_test(Audit("a", query, **more), TABLE, "UTC")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("query", "columns", "condition"),
+    [
+        ("select id from main.t group by id having count(*) > 1", ("id",), "true"),
+        (
+            "\nselect\n id as unique_field,\n count(*) as n_records\n\nfrom `silt`.`main`.`t`\nwhere id is not null\n"
+            "group by id\nhaving count(*) > 1\n",
+            ("id",),
+            "id is not null",
+        ),
+        ("select v, `Order Id` from t group by v, `Order Id` having COUNT( * )>1", ("v", "Order Id"), "true"),
+    ],
+)
+def test_a_query_of_the_keys_that_occur_twice_is_proved(query: str, columns: tuple[str, ...], condition: str) -> None:
+    found = keyed(query)
+    assert found is not None and found.fits(COLUMNS)
+    assert (found.columns, found.counted.condition) == (columns, condition)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select id from main.t group by id + 1 having count(*) > 1",
+        "select distinct count(*) from main.t group by id having count(*) > 1",
+        "select id from main.t group by id having count(*) > 2",
+        "select id from main.t group by id having count(*) > 1 order by id",
+        "select id from main.t group by all having count(*) > 1",
+        "select id from main.t group by 1 having count(*) > 1",
+        "select id from main.t group by rollup(id) having count(*) > 1",
+        "select id from (select * from main.t) group by id having count(*) > 1",
+        "select id from main.t where rand() < 1 group by id having count(*) > 1",
+        "select id, max(v) over () from main.t group by id having count(*) > 1",
+        "select id from main.u group by id having count(*) > 1",
+        "select id from main.t, main.u group by id having count(*) > 1",
+        "select id from main.t group by id",
+    ],
+)
+def test_another_query_of_keys_is_not_proved(query: str) -> None:
+    assert keyed(query) is None
+
+
+def test_a_limit_and_another_calculation_are_not_proved() -> None:
+    query = "select id from main.t group by id having count(*) > 1"
+    assert keyed(query, limit=5) is None
+    assert keyed(query, fail_calc="sum(id)") is None
+    found = keyed(query)
+    assert found is not None and not found.fits(StructType((StructField("v", PrimitiveType("long")),)))

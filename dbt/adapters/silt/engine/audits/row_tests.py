@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt.adapters.silt.engine.audits.audit import Audit
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.kernel.log.builds import facts_hash
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.table.text_lengths import has_char
@@ -22,6 +22,7 @@ from dbt.adapters.silt.engine.sql.spans import Edit, Tokens, edited
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token
 
 _COUNT = "count(*)"
+_TWICE = "count(*)>1"
 _OTHER_QUERIES = frozenset("SELECT FROM VALUES TABLE WITH EXISTS OVER IDENTIFIER".split())
 _IN_LIST = frozenset(("", ",", ".", "*", "AS"))
 _ONLY = frozenset(("WHERE",))
@@ -77,6 +78,71 @@ def row_test(audit: Audit, table: Name, time_zone: str) -> RowTest | None:
         return _proved(audit, table, time_zone)
     except (StatementSyntaxError, UnsupportedStatementError):
         return None
+
+
+@dataclass(frozen=True)
+class KeyTest:
+    """A test that no key occurs twice, which fails for all rows of a repeated key.
+
+    Attributes:
+        columns: the columns of the key.
+        counted: the test of each row whether it counts: a row that "fails" is looked at.
+    """
+
+    key: str
+    name: str
+    columns: tuple[str, ...]
+    counted: RowTest
+
+    @property
+    def repeated(self) -> str:
+        """The query of the keys that occur twice."""
+        listed, table = quoted_list(self.columns), ".".join(map(quote, self.counted.table))
+        return f"select {listed} from {table} where ({self.counted.condition}\n) group by {listed} having count(*) > 1"
+
+    def fits(self, schema: StructType) -> bool:
+        """Returns whether the key means the same for a row of these columns that is about to be written."""
+        return self.counted.fits(schema) and {each.lower() for each in self.columns} <= set(
+            map(str.lower, schema.names)
+        )
+
+
+def key_test(audit: Audit, table: Name, time_zone: str) -> KeyTest | None:
+    """Returns the test if the audit returns the keys that occur twice, by its form alone:
+    `select ... from table where condition group by columns having count(*) > 1`, without another clause.
+
+    Args:
+        table, time_zone: as in `row_test`.
+    """
+    if "".join(audit.fail_calc.lower().split()) != _COUNT or audit.limit is not None:
+        return None
+    try:
+        text = scanned(audit.query)
+    except (StatementSyntaxError, UnsupportedStatementError):
+        return None
+    tokens, blocks = text.tokens, text.scan.blocks
+    if len(blocks) != 1 or len(text.scan.references) != 1 or blocks[0].after != len(tokens) - 1:
+        return None
+    spans = {part.keyword: (part, tokens[part.first : after]) for part, after in blocks[0].spans}
+    if len(spans) != len(blocks[0].spans) or spans.keys() - {"WHERE"} != {"SELECT", "FROM", "GROUP", "HAVING"}:
+        return None
+    by, columns, having = spans["GROUP"][1][:1], spans["GROUP"][1][1:], spans["HAVING"][1]
+    names = tuple(each.identifier for each in columns[::2] if each.is_identifier)
+    is_list = len(columns) == 2 * len(names) - 1 and all(each.word == "," for each in columns[1::2])
+    if (
+        [each.word for each in by] != ["BY"]
+        or columns[0].word == "ALL"
+        or not is_list
+        or "".join(each.text for each in having).lower() != _TWICE
+    ):
+        return None
+    if any(each.word in ("DISTINCT", *_OTHER_QUERIES) or _is_hint(each) for each in spans["SELECT"][1]):
+        return None
+    begin, end = tokens[spans["FROM"][0].at].start, tokens[spans["GROUP"][0].at].start
+    counted = row_test(replace(audit, query=f"select * {audit.query[begin:end]}"), table, time_zone)
+    if counted is None or not counted.is_repeatable:
+        return None
+    return KeyTest(facts_hash([audit.fingerprint, time_zone]), audit.name, names, counted)
 
 
 def _proved(audit: Audit, table: Name, time_zone: str) -> RowTest | None:

@@ -6,9 +6,8 @@ import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
 
-from dbt.adapters.silt.engine.commands.target import Judged, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Judged, Uncommitted, WriteSettings
 from dbt.adapters.silt.engine.kernel.errors import CommitStateUnknownError, SiltError
 from dbt.adapters.silt.engine.kernel.files.table_files import TableFiles
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
@@ -26,14 +25,6 @@ from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult, Com
 from dbt.adapters.silt.engine.kernel.transaction.positions import is_position
 
 _logger = logging.getLogger(__name__)
-
-
-class Uncommitted(Protocol):
-    """Files that a command has written but not committed."""
-
-    def discard(self, log: DeltaLog) -> None:
-        """Deletes the files; a failure leaves them for VACUUM."""
-        ...
 
 
 @contextlib.contextmanager
@@ -80,6 +71,8 @@ def commit(
         with discarded_on_error(log, written):
             judged = settings.judge.judge(log, base, changes, written)
         reads, how = merged_reads(reads, judged.reads), _as_judged(judged, how)
+        if judged.instead is not None:
+            changes, written = judged.instead[0], (*written, judged.instead[1])
     try:
         return transaction.commit(log, base, changes, reads, how)
     except CommitStateUnknownError:

@@ -87,10 +87,20 @@ class Judged:
     Attributes:
         reads: the part of the table on which the verdict depends.
         commit_info: fields of `commitInfo` about the verdict.
+        instead: the changes to commit instead, if rows were taken out of them, and their new files.
     """
 
     reads: ReadSet = field(default_factory=ReadSet)
     commit_info: Mapping[str, Json] = field(default_factory=dict)
+    instead: tuple[Changes, Uncommitted] | None = None
+
+
+class Uncommitted(Protocol):
+    """Files that a command has written but not committed."""
+
+    def discard(self, log: DeltaLog) -> None:
+        """Deletes the files; a failure leaves them for VACUUM."""
+        ...
 
 
 class Judge(Protocol):

@@ -12,6 +12,7 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.statements.steps.quarantine import Quarantine
 from dbt.adapters.silt.engine.statements.transactions.session_transaction import SessionTransaction
 from tests.unit.engine.house import House
+from tests.unit.engine.place import data_files
 
 POSITIVE = Audit("positive", "select id from main.t where v < 0")
 KNOWN = Audit("known", "select id from main.t where v is null or v < -5")
@@ -128,9 +129,81 @@ def test_the_default_limit_is_one_percent(t: House) -> None:
 
 def test_an_audit_that_is_no_row_test_refuses(t: House) -> None:
     before = versions(t)
-    with pytest.raises(errors.AuditFailedError, match="`unique`"):
-        run(t, "insert into t values (1, 2.0), (3, -1.0)")
+    few = Audit("few", "select 1 from (select count(*) as n from main.t) where n > 2")
+    with pytest.raises(errors.AuditFailedError, match="`few`"):
+        run(t, "insert into t values (2, 2.0), (4, 4.0), (3, -1.0)", replace(AUDITS, audits=(POSITIVE, few)))
     assert versions(t) == before
+
+
+def test_all_new_rows_of_a_repeated_key_are_quarantined_and_the_table_keeps_its_row(t: House) -> None:
+    text = "insert into t values (1, 9.0), (2, 2.0), (2, 2.5), (3, 3.0), (3, -3.0), (null, 4.0), (null, 5.0)"
+    results = run(t, text)
+    assert [(each.status, each.quarantined) for each in results] == [("pass", 1), ("pass", 0), ("pass", 5)]
+    assert t.rows("select * from t") == [(1, 1.0), (3, 3.0)]
+    assert [(row[0], row[1], row[2]) for row in bad_rows(t)] == [
+        (1, 9.0, ["unique"]),
+        (2, 2.0, ["unique"]),
+        (2, 2.5, ["unique"]),
+        (3, -3.0, ["positive"]),
+        (None, 4.0, ["unique"]),
+        (None, 5.0, ["unique"]),
+    ]
+    assert data_files(t.log("t")) == {each.path for each in t.log("t").snapshot().add_files()}
+
+
+def test_the_rows_that_a_key_test_filters_out_stay(t: House) -> None:
+    dbts = Audit(
+        "u", "select v as f, count(*) as n\nfrom silt.main.t\nwhere v is not null\ngroup by v\nhaving count(*) > 1"
+    )
+    done = t.warehouse.execute(
+        "insert into t values (2, null), (3, null), (4, 1.0), (5, double('nan')), (6, double('nan'))",
+        audits=replace(AUDITS, audits=(dbts,)),
+    ).outcome
+    assert done is not None and (done.rows_inserted, done.quarantined) == (2, 3)
+    assert [row[0] for row in t.rows("select * from t")] == [1, 2, 3]
+    assert [row[0] for row in bad_rows(t)] == [4, 5, 6]
+    metrics = next(iter(t.log("t").newest_commits())).info.operation_metrics
+    assert metrics is not None and metrics["numOutputRows"] == "2"
+
+
+def test_a_table_that_is_made_has_no_row_of_a_repeated_key(house: House) -> None:
+    run(
+        house,
+        "create table t partitioned by (v) as select * from values (1L, 1.0D), (1L, 2.0D), (2L, 2.0D) as t(id, v)",
+    )
+    assert house.rows("select * from t") == [(2, 2.0)]
+    assert [row[0] for row in bad_rows(house)] == [1, 1]
+
+
+def test_more_repeated_keys_than_the_limit_refuse_the_statement(t: House) -> None:
+    before = versions(t)
+    with pytest.raises(errors.AuditFailedError, match="2 of 3 rows fail audits, and at most 1 may be"):
+        run(t, "insert into t values (2, 2.0), (2, 3.0), (4, 4.0)", replace(AUDITS, max_quarantined=Limit(1)))
+    assert versions(t) == before
+    assert data_files(t.log("t")) == {each.path for each in t.log("t").snapshot().add_files()}
+
+
+def test_repeated_keys_among_rows_that_replace_part_of_a_file_refuse(t: House) -> None:
+    t.sql("create or replace table t as select * from values (1L, 1.0D), (2L, 2.0D) as t(id, v)")
+    before = versions(t)
+    with pytest.raises(errors.AuditFailedError, match="`unique`"):
+        run(t, "insert into t replace using (id) values (1, 3.0), (1, 4.0)")
+    assert versions(t) == before
+
+
+def test_two_writers_of_the_same_new_key_cannot_both_add_it(t: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, pending = SessionTransaction.commit, [1]
+
+    def raced(self: SessionTransaction) -> dict[str, int]:
+        if pending:
+            pending.pop()
+            t.another().sql("insert into t values (2, 9.0)")
+        return commit(self)
+
+    monkeypatch.setattr(SessionTransaction, "commit", raced)
+    run(t, "insert into t values (2, 2.0), (3, 3.0)")
+    assert t.rows("select * from t") == [(1, 1.0), (2, 9.0), (3, 3.0)]
+    assert [row[:2] for row in bad_rows(t)] == [(2, 2.0)]
 
 
 def test_a_warning_and_a_threshold_quarantine_no_row(t: House) -> None:
@@ -169,13 +242,96 @@ def test_each_row_of_the_query_is_in_one_of_both_tables(t: House, condition: str
     "statement",
     [
         "update t set v = -1",
-        "merge into t using (select 1L as id) s on t.id = s.id when matched then update set v = -1",
         "create or replace table t write differences by (id) as select 1L as id, -1.0D as v",
     ],
 )
 def test_the_rows_of_other_statements_cannot_be_quarantined(t: House, statement: str) -> None:
     with pytest.raises(errors.UnsupportedStatementError, match="cannot be quarantined"):
         run(t, statement)
+
+
+def paths_of_all_versions(house: House) -> set[str]:
+    log = house.log("t")
+    versions = map(log.snapshot_at, range(log.snapshot().version + 1))
+    vectors = (file for file in data_files(log) if file.endswith(".bin"))
+    return {each.path for version in versions for each in version.add_files()} | {*vectors}
+
+
+STAR = "when matched then update set * when not matched then insert *"
+MERGED = "merge into t using (select * from values (1L, -1.0D), (2L, 2.0D), (3L, -3.0D) as s(id, v)) s on t.id = s.id"
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        STAR,
+        "when matched then update set t.v = s.v, id = s.`id` when not matched then insert (v, id) values (s.v, S.id)",
+    ],
+)
+@pytest.mark.parametrize("properties", ["'a' = 'b'", "'delta.enableDeletionVectors' = 'true'"])
+def test_a_merge_writes_the_good_rows_of_its_source_and_keeps_the_old_row_of_a_bad_update(
+    t: House, clauses: str, properties: str
+) -> None:
+    t.sql(f"alter table t set tblproperties ({properties})")
+    done = t.warehouse.execute(f"{MERGED} {clauses}", ("load", 1), audits=AUDITS).outcome
+    assert done is not None and (done.rows_inserted, done.rows_updated, done.quarantined) == (1, 0, 2)
+    assert t.warehouse.execute(f"{MERGED} {clauses}", ("load", 1), audits=AUDITS).outcome.skipped  # type: ignore[union-attr]
+    assert t.rows("select * from t") == [(1, 1.0), (2, 2.0)]
+    assert [(row[0], row[1], row[2]) for row in bad_rows(t)] == [(1, -1.0, ["positive"]), (3, -3.0, ["positive"])]
+    assert t.log("t").snapshot().version == 3
+    assert data_files(t.log("t")) <= paths_of_all_versions(t)
+
+
+def test_a_merge_of_bad_rows_alone_only_fills_the_quarantine(t: House) -> None:
+    run(t, f"merge into t using (select 1L as id, -1.0D as v) s on t.id = s.id {STAR}")
+    assert t.rows("select * from t") == [(1, 1.0)]
+    assert [row[0] for row in bad_rows(t)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("source", "clauses", "said"),
+    [
+        ("select 1L as id", "when matched then update set v = -1", "columns and types of the source"),
+        ("select 1 as id, -1.0D as v", STAR, "columns and types of the source"),
+        ("select 1L as id, -1.0D as v", "when matched then update set *", "does not write every row"),
+        (
+            "select 1L as id, -1.0D as v",
+            f"{STAR} when not matched by source then delete",
+            "does not write every row",
+        ),
+        (
+            "select 1L as id, -1.0D as v",
+            "when matched and s.v > 0 then update set * when not matched then insert *",
+            "each row of the source unchanged",
+        ),
+        (
+            "select 1L as id, -1.0D as v",
+            "when matched then update set v = s.v when not matched then insert *",
+            "each row of the source unchanged",
+        ),
+        (
+            "select 1L as id, -1.0D as v",
+            "when matched then update set id = s.id, v = s.v + 1 when not matched then insert *",
+            "each row of the source unchanged",
+        ),
+        (
+            "select 1L as id, -1.0D as v",
+            "when matched then update set id = s.id, v = t.v when not matched then insert *",
+            "each row of the source unchanged",
+        ),
+    ],
+)
+def test_a_merge_that_makes_rows_of_its_own_is_refused(t: House, source: str, clauses: str, said: str) -> None:
+    before = versions(t)
+    with pytest.raises(errors.UnsupportedStatementError, match=said):
+        run(t, f"merge into t using ({source}) s on t.id = s.id {clauses}")
+    assert versions(t) == before
+
+
+def test_a_merge_cannot_quarantine_by_an_audit_that_may_change_its_verdict(t: House) -> None:
+    chance = replace(AUDITS, audits=(Audit("chance", "select id from main.t where rand() < 0.5"),))
+    with pytest.raises(errors.UnsupportedStatementError, match="may have another verdict"):
+        run(t, f"{MERGED} {STAR}", chance)
 
 
 def test_deleting_statements_only_are_judged(t: House) -> None:

@@ -11,14 +11,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.commit import Uncommitted, commit, discarded_on_error, replaced_whole
+from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error, replaced_whole
 from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement, place
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, Limits
 from dbt.adapters.silt.engine.commands.tables import content
-from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, Uncommitted, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -81,7 +81,7 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
         rows, target.log, placed.metadata, placed.checks, metrics, tests=target.tests, routable=routable
     )
     gone = sum(each.rows for each in written.routed)
-    return replace(written, metrics={_INSERTED: int(written.metrics[_INSERTED]) - gone}) if gone else written
+    return replace(written, metrics={_INSERTED: int(written.metrics[_INSERTED]) - gone}, is_new=kept is None)
 
 
 def replace_rows(

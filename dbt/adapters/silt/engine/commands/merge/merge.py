@@ -29,12 +29,14 @@ from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE
 from dbt.adapters.silt.engine.commands.merge.join import Matched, Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
+from dbt.adapters.silt.engine.commands.merge.separation import separated
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings, with_schema
 from dbt.adapters.silt.engine.commands.writing import files, numbering, store_assignment
+from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import active_files, storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
@@ -132,8 +134,15 @@ def merge(
         ConcurrentModificationError: if another writer's commit conflicts.
         As `compute`.
     """
-    made = compute(spark, target, source, plan, limits)
-    return made.outcome(_commit(made, settings))
+    if not any(each.routes for each in target.tests):
+        made = compute(spark, target, source, plan, limits)
+        return made.outcome(_commit(made, settings))
+    good, stored = separated(spark, target, source, plan)
+    try:
+        made = compute(spark, target, good, plan, limits)
+        return made.outcome(_commit(made, settings, stored))
+    finally:
+        stored.discard(target.log)
 
 
 def compute(
@@ -169,11 +178,18 @@ def _checked(target: Target, plan: MergePlan, source: StructType) -> tuple[Metad
     return metadata, merge_clauses.number_clauses(plan, target.snapshot.schema, new, source, target.name)
 
 
-def _commit(made: Computed, settings: WriteSettings) -> CommitResult | None:
-    found, target = made.found, made.found.sides.target
+def _commit(made: Computed, settings: WriteSettings, stored: Written | None = None) -> CommitResult | None:
+    """Commits the files.
+
+    Args:
+        stored: the stored rows of the source, if some of them were routed.
+    """
+    found, target, changes = made.found, made.found.sides.target, made.changes
+    if stored is not None and stored.routed:
+        changes = replace(changes, routed=replace(stored, adds=()))
     reads = ReadSet(predicates=(found.predicate,), whole_table=found.predicate == TRUE)
     changed = None if made.metadata == target.snapshot.metadata else made.metadata
-    return file_changes.commit_files(target, made.operation, made.changes, reads, settings, changed)
+    return file_changes.commit_files(target, made.operation, changes, reads, settings, changed)
 
 
 def _evolved(target: Target, plan: MergePlan, source: StructType) -> Metadata:

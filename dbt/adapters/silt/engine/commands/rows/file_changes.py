@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.commands import commit
-from dbt.adapters.silt.engine.commands.commit import Uncommitted, discarded_on_error
+from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, Rows
-from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, Target, Uncommitted, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
 from dbt.adapters.silt.engine.commands.writing.files import Written
@@ -67,6 +67,7 @@ class FileChanges:
         written: the new files.
         marked: the files that are kept with fewer rows.
         recorded: the change files.
+        routed: rows that the statement leaves out, because they fail tests; no version has their files.
     """
 
     opened: pa.Table
@@ -74,6 +75,7 @@ class FileChanges:
     written: Written | None = None
     marked: Marked | None = None
     recorded: ChangeData | None = None
+    routed: Written | None = None
 
     @property
     def added(self) -> int:
@@ -86,7 +88,8 @@ class FileChanges:
     @property
     def uncommitted(self) -> tuple[Uncommitted, ...]:
         """The files to delete if the changes are not committed."""
-        return tuple(each for each in (self.written, self.marked, self.recorded) if each is not None)
+        made = (self.written, self.marked, self.recorded, self.routed)
+        return tuple(each for each in made if each is not None)
 
     def vector_metrics(self, prefix: str) -> dict[str, int]:
         """Returns the metrics of deletion vectors, by delta-spark's names."""
@@ -180,7 +183,7 @@ def commit_files(
     isolation = settings.commit.isolation_level or target.snapshot.properties.isolation_level
     opened = frozenset(changes.opened["path"].to_pylist()) | {remove.path for remove in actions.removes}
     with_paths = replace(reads, paths=reads.paths | opened)
-    if not settings.must_commit and not is_needed(actions, isolation):
+    if not settings.must_commit and changes.routed is None and not is_needed(actions, isolation):
         commit.note_reads(target.log, with_paths, settings)
         return None
     return commit.commit(target.log, target.snapshot, actions, with_paths, settings, changes.uncommitted)

@@ -285,7 +285,8 @@ def _write(location: TableLocation, metadata: Metadata, query: DataFrame) -> tup
     rules = table_checks(schema, TableProperties(metadata.configuration), name)
     rows, metadata = numbering.numbered(assigned.df, metadata, unnumbered)
     checks = (*assigned.checks, *rules)
-    return files.write(rows, location.log, metadata, checks, tests=location.tests, routable="true"), metadata
+    written = files.write(rows, location.log, metadata, checks, tests=location.tests, routable="true")
+    return replace(written, is_new=True), metadata
 
 
 def _commit(

@@ -100,6 +100,7 @@ class Written:
         tested: how many of the rows fail each row test that could be evaluated during the write, by its key.
         routed: the rows that fail tests that route them, which are not in `adds`.
         routable: the number of rows that such a test could route, in `adds` and in `routed`.
+        is_new: whether no row is a kept row of a removed file.
     """
 
     folder: str
@@ -109,6 +110,7 @@ class Written:
     tested: Mapping[str, int] = field(default_factory=dict)
     routed: tuple[Routed, ...] = ()
     routable: int = 0
+    is_new: bool = False
 
     @property
     def size(self) -> int:

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.audits import verdicts
 from dbt.adapters.silt.engine.audits.audit import Audit, AuditResult, Audits, OnFailure, Scope
-from dbt.adapters.silt.engine.audits.row_tests import RowTest, row_test
+from dbt.adapters.silt.engine.audits.row_tests import KeyTest, RowTest, key_test, row_test
 from dbt.adapters.silt.engine.audits.verdicts import Verdict
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
-from dbt.adapters.silt.engine.commands.commit import future
+from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_on_error, future
 from dbt.adapters.silt.engine.commands.spark import errors as spark_errors
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.commands.target import Judged, Outcome
@@ -44,7 +44,7 @@ from dbt.adapters.silt.engine.statements.resolve.expansion import full_name
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.resolve import Cut
 from dbt.adapters.silt.engine.statements.steps.context import Context
-from dbt.adapters.silt.engine.statements.steps.quarantine import Quarantine
+from dbt.adapters.silt.engine.statements.steps.quarantine import Quarantine, without_repeated
 
 SETTING: Final = "silt.audits"
 """The session's setting for the audits of its statements, in the form of `Audits.from_json`."""
@@ -71,8 +71,8 @@ def audits_of(statement: ast.Statement, given: Audits | None, setting: str | Non
         audits = given or _of_setting(str(setting))
         if audits.on_failure is OnFailure.QUARANTINE and not _can_quarantine(statement):
             raise UnsupportedStatementError(
-                f"rows of {statement.text.split()[0].upper()} cannot be quarantined: only rows of INSERT and CREATE "
-                "TABLE ... AS can be",
+                f"rows of {statement.text.split()[0].upper()} cannot be quarantined: only rows of INSERT, MERGE "
+                "and CREATE TABLE ... AS can be",
                 table=".".join(statement.table),
                 remedy="Let the audits refuse the statement, or write the rows by INSERT",
             )
@@ -88,7 +88,7 @@ def audits_of(statement: ast.Statement, given: Audits | None, setting: str | Non
 def _can_quarantine(statement: ast.Statement) -> bool:
     if isinstance(statement, ast.CreateTable):
         return not statement.differences_by
-    return not isinstance(statement, (ast.Merge, ast.Update, ast.Clone))
+    return not isinstance(statement, (ast.Update, ast.Clone))
 
 
 def _of_setting(text: str) -> Audits:
@@ -154,6 +154,7 @@ class StatementJudge:
     name: RelationName | None
     _results: tuple[AuditResult, ...] | None = field(default=None, init=False)
     _quarantined: int = field(default=0, init=False)
+    _moved: int = field(default=0, init=False)
 
     @cached_property
     def _row_tests(self) -> Mapping[Audit, RowTest]:
@@ -185,21 +186,44 @@ class StatementJudge:
     def judge(self, log: DeltaLog, base: Snapshot | None, changes: Changes, written: Sequence[object]) -> Judged:
         """Judges the version that the changes would make of the base; see `Judge`.
 
-        Rows that the write has routed are not in that version, and are added to the quarantine table.
+        Rows that the write has routed are not in that version, and are added to the quarantine table; so are the new
+        rows of keys that would occur twice.
         """
-        made, counts = future(log, base, changes), self._counted(log, base, changes, written)
-        state = made
-        if self.audits.scope is Scope.CHANGES:
-            state = replace(made, active=TableFiles(active_files.files_table(_new_files(changes))))
+        judged = self._judged(log, base, changes, written)
+        before = self._with_repeated_keys(changes, written)
+        if before is None:
+            return self._accepted(log, base, changes, written, judged)
+        repeated = [each for each in self._key_tests if self._refuses(each)]
+        state = self._state(log, base, changes)
+        new = without_repeated(self._with_table(log), log, before, state, repeated, self.cut)
+        with discarded_on_error(log, (new,)):
+            changes = _instead(changes, before, new)
+            after = [new if each is before else each for each in written]
+            judged = replace(self._judged(log, base, changes, after), instead=(changes, new))
+            judged = self._accepted(log, base, changes, after, judged)
+        self._moved = before.rows - new.rows
+        discard_folder(log, before.folder)
+        return judged
+
+    def _accepted(
+        self, log: DeltaLog, base: Snapshot | None, changes: Changes, written: Sequence[object], judged: Judged
+    ) -> Judged:
+        """Returns the judged commit after the routed rows are in the quarantine table.
+
+        Raises:
+            AuditFailedError: if an audit refuses the commit.
+        """
         own = [each for each in written if isinstance(each, Written) and each.routed]
         if not own or self.name is None:
-            return self._judged(log, state, counts)
+            verdicts.check(self.audits, self._results or (), log.name)
+            return judged
+        made = future(log, base, changes)
         quarantine = Quarantine(self.context, self.name)
         quarantine.check(made.schema)
         self._check_limit(log, own)
-        judged = self._judged(log, state, counts)
+        verdicts.check(self.audits, self._results or (), log.name)
         routed = [each for one in own for each in one.routed]
-        quarantine.add(log, made, routed, {test.key: test.name for test in self.tests})
+        quarantine.add(log, made, routed, {key: audit.name for audit, key in self._routing.items()})
         self._quarantined = sum(each.rows for each in routed)
         self._results = tuple(self._with_quarantined(each, routed) for each in self._results or ())
         return judged
@@ -214,13 +238,39 @@ class StatementJudge:
         bad, all_rows = sum(each.rows for each in routed), sum(each.routable for each in written)
         if self.audits.max_quarantined.allows(bad, all_rows):
             return
-        counts = {audit: _rows_of(test.key, routed) for audit, test in self._row_tests.items() if test.routes}
+        counts = {audit: _rows_of(key, routed) for audit, key in self._routing.items()}
         results = [verdicts.result_of(audit, self._verdict_of(audit, count)) for audit, count in counts.items()]
         raise verdicts.too_many(self.audits, (bad, all_rows), log.name, results)
 
+    @property
+    def _routing(self) -> Mapping[Audit, str]:
+        """The audits whose failing rows can be quarantined, each with the key of its test."""
+        of_rows = {audit: test.key for audit, test in self._row_tests.items() if test.routes}
+        return of_rows | {audit: test.key for test, audit in self._key_tests.items()}
+
     def _with_quarantined(self, result: AuditResult, routed: Sequence[Routed]) -> AuditResult:
-        keys = {test.key for test in self.tests if test.name == result.name}
-        return replace(result, quarantined=sum(_rows_of(key, routed) for key in keys))
+        of_audit = {key for audit, key in self._routing.items() if audit.name == result.name}
+        return replace(result, quarantined=sum(_rows_of(key, routed) for key in of_audit))
+
+    @cached_property
+    def _key_tests(self) -> Mapping[KeyTest, Audit]:
+        """The tests that no key occurs twice whose failing rows can be quarantined, each with its audit."""
+        if self.name is None:
+            return {}
+        name, zone = full_name(self.name), self.context.resolver.time_zone
+        found = ((key_test(each, name, zone), each) for each in self.audits.audits if self._routes(each))
+        return {test: each for test, each in found if test is not None and self._is_of_table(test.counted)}
+
+    def _refuses(self, test: KeyTest) -> bool:
+        results = [each for each in self._results or () if each.name == test.name]
+        return any(verdicts.refusing(self.audits, results))
+
+    def _with_repeated_keys(self, changes: Changes, written: Sequence[object]) -> Written | None:
+        """Returns the new rows if some of them repeat a key, and its files have no other rows."""
+        if changes.change_files or not any(map(self._refuses, self._key_tests)):
+            return None
+        made = [each for each in written if isinstance(each, Written)]
+        return made[0] if len(made) == 1 and made[0].is_new and made[0].adds else None
 
     def concluded(self, log: DeltaLog, outcome: Outcome) -> Outcome:
         """Returns the outcome with the results; see `Judge`."""
@@ -228,16 +278,29 @@ class StatementJudge:
             now = log.snapshot()
             if self.audits.scope is Scope.CHANGES:
                 now = replace(now, active=TableFiles(active_files.FILES.empty_table()))
-            note_reads(log, self._judged(log, now, {}).reads)
+            note_reads(log, self._judged_state(log, now, {}).reads)
+            verdicts.check(self.audits, self._results or (), log.name)
+        if self._moved and outcome.rows_inserted is not None:
+            outcome = replace(outcome, rows_inserted=outcome.rows_inserted - self._moved)
         return replace(outcome, audits=self._results or (), quarantined=self._quarantined)
 
-    def _judged(self, log: DeltaLog, made: Snapshot, counts: Mapping[Audit, int]) -> Judged:
+    def _state(self, log: DeltaLog, base: Snapshot | None, changes: Changes) -> Snapshot:
+        """Returns the rows to judge, as a version."""
+        made = future(log, base, changes)
+        if self.audits.scope is Scope.STATE:
+            return made
+        return replace(made, active=TableFiles(active_files.files_table(_new_files(changes))))
+
+    def _judged(self, log: DeltaLog, base: Snapshot | None, changes: Changes, written: Sequence[object]) -> Judged:
+        counts = self._counted(log, base, changes, written)
+        return self._judged_state(log, self._state(log, base, changes), counts)
+
+    def _judged_state(self, log: DeltaLog, made: Snapshot, counts: Mapping[Audit, int]) -> Judged:
         """Judges all audits; `counts` are the failing rows of the audits that the write itself has evaluated."""
         asked = [each for each in self.audits.audits if each not in counts]
         found = dict(zip(asked, self._verdicts(log, made, asked), strict=True))
         found |= {each: self._verdict_of(each, count) for each, count in counts.items()}
         self._results = tuple(verdicts.result_of(each, found[each]) for each in self.audits.audits)
-        verdicts.check(self.audits, self._results, log.name)
         if self.audits.scope is Scope.CHANGES:
             return Judged()
         info: dict[str, Json] = {AUDITED_INFO_KEY: True} if asked else {}
@@ -248,13 +311,11 @@ class StatementJudge:
 
     def _verdicts(self, log: DeltaLog, made: Snapshot, audits: Sequence[Audit]) -> list[Verdict]:
         """Returns the verdicts of audits, which take one job if all of them can be evaluated."""
-        namespace = replace(self.context.namespace, made=WarehouseTable(log, self.name))
-        resolver = replace(self.context.resolver, namespace=namespace)
-        queries = []
+        context, queries = self._with_table(log), []
         for each in audits:
             with _naming(each, log):
-                (sql,) = resolver.of_future([verdicts.verdict_sql(each)], log, made, self.cut)
-                queries.append(namespace.spark.sql(sql))
+                (sql,) = context.resolver.of_future([verdicts.verdict_sql(each)], log, made, self.cut)
+                queries.append(context.spark.sql(sql))
         try:
             return _rows(queries)
         except (DataRejectedError, InvalidStatementError, SparkFailedError):
@@ -262,6 +323,12 @@ class StatementJudge:
                 with _naming(each, log):
                     _rows([query])
             raise
+
+    def _with_table(self, log: DeltaLog) -> Context:
+        """Returns a context in which the table has its name, even if the statement creates it."""
+        namespace = replace(self.context.namespace, made=WarehouseTable(log, self.name))
+        resolver = replace(self.context.resolver, namespace=namespace)
+        return replace(self.context, namespace=namespace, resolver=resolver)
 
     def _verdict_of(self, audit: Audit, count: int) -> Verdict:
         found = verdicts.verdict_of(audit, count)
@@ -336,6 +403,15 @@ def _replaces_all(base: Snapshot, changes: Changes) -> bool:
     """Returns whether no row of the base remains."""
     before = set(base.files_without_statistics["path"].to_pylist())
     return before <= {each.path for each in changes.removes} and not before & {each.path for each in changes.adds}
+
+
+def _instead(changes: Changes, before: Written, new: Written) -> Changes:
+    """Returns the changes with other files of the same statement."""
+    old = {each.path for each in before.adds}
+    kept = tuple(each for each in changes.adds if each.path not in old)
+    metrics = {name: str(value) for name, value in new.operation_metrics().items()}
+    operation = replace(changes.operation, metrics={**changes.operation.metrics, **metrics})
+    return replace(changes, adds=(*kept, *new.adds), operation=operation)
 
 
 def _changes_columns(base: Snapshot, changes: Changes) -> bool:

@@ -9,10 +9,11 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.silt.engine.audits.audit import AT, FAILED, NODE, QUARANTINE_SUFFIX, RUN_ID, Audits
+from dbt.adapters.silt.engine.audits.row_tests import KeyTest, RowTest
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.commands.commit import discard_folder
 from dbt.adapters.silt.engine.commands.insert import insertion
@@ -21,8 +22,10 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.tables import create
 from dbt.adapters.silt.engine.commands.tables.create import Definition
 from dbt.adapters.silt.engine.commands.target import TableLocation, Target, WriteSettings
-from dbt.adapters.silt.engine.commands.writing.files import Routed
+from dbt.adapters.silt.engine.commands.writing import files
+from dbt.adapters.silt.engine.commands.writing.files import Routed, Written
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json
@@ -37,10 +40,12 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
 )
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of
 from dbt.adapters.silt.engine.sql.ast import CreateMode
+from dbt.adapters.silt.engine.statements.resolve.resolve import Cut
 from dbt.adapters.silt.engine.statements.steps.context import Context
 from dbt.adapters.silt.engine.statements.steps.create_target import create_target_of
 
 _STRING: Final = PrimitiveType("string")
+_PREFIX: Final = "__silt_repeated_"
 _WORK: Final = "quarantinedFor"
 """The field of `commitInfo` for the transaction identifier of the statement whose rows were quarantined."""
 _OWN: Final = StructType(
@@ -179,3 +184,47 @@ class Quarantine:
 
 def _types(schema: StructType) -> dict[str, DataType]:
     return {each.name.lower(): nullable(each.type) for each in schema}
+
+
+def without_repeated(
+    context: Context, log: DeltaLog, written: Written, state: Snapshot, tests: Sequence[KeyTest], cut: Cut
+) -> Written:
+    """Writes stored rows again, and routes the rows whose key occurs twice in a version with them.
+
+    The rows and the version are stored files, so each row gets its label from values that cannot change.
+
+    Args:
+        written: the stored rows, which are not committed.
+        state: the version with these rows.
+        tests: the tests of the keys, which fail.
+        cut: as in `judge_of`.
+    """
+    rows = scan.read(context.spark, log, state, files_table(written.adds))
+    for at, test in enumerate(tests):
+        (sql,) = context.resolver.of_future([test.repeated], log, state, cut)
+        rows = _marked(rows, context.spark.sql(sql), test, f"{_PREFIX}{at}")
+    routing = [_routing(test, f"{_PREFIX}{at}") for at, test in enumerate(tests)]
+    new = files.write(rows, log, state.metadata, tests=routing, routable="true")
+    return replace(
+        new,
+        metrics=written.metrics,
+        tested=written.tested if not new.routed else {key: 0 for key, number in written.tested.items() if not number},
+        routed=(*written.routed, *new.routed),
+        routable=written.routable or written.rows,
+        is_new=True,
+    )
+
+
+def _marked(rows: DataFrame, repeated: DataFrame, test: KeyTest, flag: str) -> DataFrame:
+    """Returns the rows with a flag for the rows that count and whose key occurs twice."""
+    names = [f"{flag}_{at}" for at in range(len(test.columns))]
+    pairs = zip(test.columns, names, strict=True)
+    is_same = reduce(Column.__and__, (F.col(quote(column)).eqNullSafe(F.col(name)) for column, name in pairs))
+    joined = rows.join(repeated.toDF(*names).withColumn(flag, F.lit(True)), is_same, "left")
+    counts = F.expr(test.counted.failing)
+    return joined.withColumn(flag, counts & F.coalesce(F.col(flag), F.lit(False))).drop(*names)
+
+
+def _routing(test: KeyTest, flag: str) -> RowTest:
+    """Returns the test of each row by its flag."""
+    return replace(test.counted, key=test.key, condition=quote(flag), columns=frozenset(), routes=True)
