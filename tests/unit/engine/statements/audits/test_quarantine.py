@@ -213,6 +213,12 @@ def test_a_warning_and_a_threshold_quarantine_no_row(t: House) -> None:
     assert (3, -9.0) in t.rows("select * from t")
 
 
+def test_a_warning_does_not_count_the_rows_that_another_audit_quarantines(t: House) -> None:
+    audits = (POSITIVE, Audit("small", "select id from main.t where id > 2", severity=Severity.WARN))
+    results = run(t, "insert into t values (2, 2.0), (3, -3.0)", replace(AUDITS, audits=audits))
+    assert [(each.status, each.quarantined) for each in results] == [("pass", 1), ("pass", 0)]
+
+
 def test_a_label_is_evaluated_once_for_each_row(t: House) -> None:
     audits = replace(AUDITS, audits=(Audit("chance", "select id from main.t where rand() < 0.5"),))
     (result,) = run(

@@ -269,7 +269,10 @@ def _write(arranged: DataFrame, log: DeltaLog, folder: str, metadata: Metadata, 
             )
     metrics = {name: observed[name] for name in watched.metrics}
     routable = int(observed[_ROUTABLE]) if watched.routing else 0
-    return Written(folder, adds, rows, metrics, watched.counts(observed), routed, routable)
+    tested = watched.counts(observed)
+    if routed:  # a test that routes no row has counted the routed rows too
+        tested = {key: number for key, number in tested.items() if not number}
+    return Written(folder, adds, rows, metrics, tested, routed, routable)
 
 
 def _collect_routed(log: DeltaLog, folder: str, metadata: Metadata, watched: _Watched) -> Iterator[Routed]:
