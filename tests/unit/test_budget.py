@@ -19,18 +19,18 @@ ROOMS = {
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4583,
-    "engine": 1164,
+    "engine": 1169,
     "engine/answers": 1250,
     "engine/arrow": 938,
-    "engine/audits": 614,
+    "engine/audits": 627,
     "engine/builds": 1050,
     "engine/catalog": 7873,
     "engine/changed_keys": 1254,
-    "engine/commands": 13668,
+    "engine/commands": 13713,
     "engine/datasource": 2250,
-    "engine/kernel": 23831,
+    "engine/kernel": 23850,
     "engine/sql": 7750,
-    "engine/statements": 7918,
+    "engine/statements": 7953,
     "kept_spark": 1150,
     "materializations": 6597,
     "methods": 2325,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 107724
+TOTAL = 107855
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -77,7 +77,7 @@ from dbt.adapters.silt.engine.statements.resolve.snapshot_views import SnapshotV
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed
 from dbt.adapters.silt.engine.statements.steps import on_table
 from dbt.adapters.silt.engine.statements.steps.audits import SETTING as AUDITS
-from dbt.adapters.silt.engine.statements.steps.audits import audits_of
+from dbt.adapters.silt.engine.statements.steps.audits import TwoTablesError, audits_of
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result
 from dbt.adapters.silt.engine.statements.transactions import work_ids
 from dbt.adapters.silt.engine.statements.transactions.session_transaction import SessionTransaction
@@ -762,7 +762,12 @@ class Warehouse:
             done = self._reused(statement, settings)
             if done is None and _changes_two_tables(statement, settings):
                 return retry.run_all(lambda: self._run_in_transaction(statement, settings))
-            return done or retry.run(statement, settings, self._context)
+            if done is not None:
+                return done
+            try:
+                return retry.run(statement, settings, self._context)
+            except TwoTablesError:
+                return retry.run_all(lambda: self._run_in_transaction(statement, settings))
         self._session.transaction.check_joined(statement)
         log = self._session.transaction.check(statement, self._statement_namespace())
         if log is not None and self._session.transaction.holds(log):

@@ -125,8 +125,9 @@ class SiltResponse(AdapterResponse):
     def add_audits(self, outcome: Outcome) -> None:
         """Adds the verdicts of the tests that have judged the rows before their commit."""
         verdicts = [(each.name, each.status, each.failures) for each in outcome.audits]
-        self.audits = [dict(zip(("name", "status", "failures"), each, strict=True)) for each in verdicts]
-        self._message = f"{self._message}; {_audited(outcome.audits)}"
+        if verdicts:
+            self.audits = [dict(zip(("name", "status", "failures"), each, strict=True)) for each in verdicts]
+            self._message = f"{self._message}; {_audited(outcome.audits)}"
         if outcome.quarantined:
             self.quarantined = outcome.quarantined
             self._message = f"{self._message}; {number_of(outcome.quarantined, 'row')} quarantined"

@@ -117,7 +117,7 @@ class StatementRunner:
         response.note = result.note or None
         if unit is not None and unit.build is not None and not response.skipped:
             response.add_reason(self._node.context.built_because)
-        if result.outcome is not None and result.outcome.audits:
+        if result.outcome is not None and (result.outcome.audits or result.outcome.quarantined):
             self._note_audits(result.outcome, response)
         if unit is not None:
             self._units.note_done(unit)

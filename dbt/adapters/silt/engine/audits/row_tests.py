@@ -42,6 +42,7 @@ class RowTest:
         qualifiers: the words that qualify them in the query, in lower case.
         is_repeatable: whether a row that passed once passes always.
         routes: whether a row that fails is written to other files than the rows that pass.
+        constraint: the name of the CHECK constraint that the rows that fail break, if it leaves them out.
     """
 
     key: str
@@ -52,6 +53,7 @@ class RowTest:
     qualifiers: frozenset[str]
     is_repeatable: bool
     routes: bool = False
+    constraint: str | None = None
 
     @property
     def failing(self) -> str:
@@ -78,6 +80,17 @@ def row_test(audit: Audit, table: Name, time_zone: str) -> RowTest | None:
         return _proved(audit, table, time_zone)
     except (StatementSyntaxError, UnsupportedStatementError):
         return None
+
+
+def expectation(name: str, condition: str, table: Name, time_zone: str) -> RowTest | None:
+    """Returns the test of a CHECK constraint that leaves out the rows that break it: a null breaks it too.
+
+    Args:
+        table, time_zone: as in `row_test`.
+    """
+    text = ".".join(map(quote, table))
+    found = row_test(Audit(name, f"select * from {text} where ({condition}\n) is not true"), table, time_zone)
+    return None if found is None else replace(found, routes=True, constraint=name)
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ class Constraint:
     """A constraint of a table; `condition` is the text inside CHECK (...), `columns` the columns of a key.
 
     `references` is the table of a foreign key, with its `referenced_columns`; `enforced` is whether the text contains
-    ENFORCED.
+    ENFORCED; `drops_rows` whether rows that break a CHECK are left out, instead of refusing the statement.
     """
 
     kind: ConstraintKind
@@ -199,6 +199,7 @@ class Constraint:
     references: Name = ()
     referenced_columns: tuple[str, ...] = ()
     enforced: bool = False
+    drops_rows: bool = False
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from dbt.adapters.silt.engine.commands.merge.clauses import ACTION, COPY, IGNORE
 from dbt.adapters.silt.engine.commands.merge.join import Matched, Sides, Source
 from dbt.adapters.silt.engine.commands.merge.marking import Merged
 from dbt.adapters.silt.engine.commands.merge.plan import MergePlan
-from dbt.adapters.silt.engine.commands.merge.separation import separated
+from dbt.adapters.silt.engine.commands.merge.separation import separated, separates
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.rows.file_rows import Limits
@@ -134,10 +134,10 @@ def merge(
         ConcurrentModificationError: if another writer's commit conflicts.
         As `compute`.
     """
-    if not any(each.routes for each in target.tests):
+    if not separates(target, source, plan):
         made = compute(spark, target, source, plan, limits)
         return made.outcome(_commit(made, settings))
-    good, stored = separated(spark, target, source, plan)
+    good, stored = separated(spark, target, source)
     try:
         made = compute(spark, target, good, plan, limits)
         return made.outcome(_commit(made, settings, stored))

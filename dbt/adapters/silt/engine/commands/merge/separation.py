@@ -8,7 +8,7 @@ row that would be made from both sides is judged by nobody before it is written,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NoReturn
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -33,14 +33,28 @@ _REMEDY: Final = (
 )
 
 
-def separated(spark: SparkSession, target: Target, source: DataFrame, plan: MergePlan) -> tuple[DataFrame, Written]:
+def separates(target: Target, source: DataFrame, plan: MergePlan) -> bool:
+    """Returns whether rows of the source can be left out.
+
+    Raises:
+        UnsupportedStatementError: if audits ask for it, and the MERGE writes other rows than those of its source; the
+            table's own rules then refuse such rows.
+    """
+    routing = [each for each in target.tests if each.routes]
+    problem = _problem(target, source, plan) if routing else None
+    if problem is not None and not all(each.constraint for each in routing):
+        raise UnsupportedStatementError(
+            f"the rows of this MERGE cannot be quarantined, because {problem}", table=target.name, remedy=_REMEDY
+        )
+    return bool(routing) and problem is None
+
+
+def separated(spark: SparkSession, target: Target, source: DataFrame) -> tuple[DataFrame, Written]:
     """Returns the source's rows that pass, and the stored rows, whose routed rows fail.
 
     Raises:
-        UnsupportedStatementError: if the MERGE writes other rows than those of its source.
         DataRejectedError: as `files.write`.
     """
-    _check(target, source, plan)
     snapshot, name = target.snapshot, target.name
     given = store_assignment.assign(source, snapshot.schema, name, by_name=True)
     checks = (*given.checks, *table_checks(snapshot.schema, snapshot.properties, name))
@@ -49,26 +63,22 @@ def separated(spark: SparkSession, target: Target, source: DataFrame, plan: Merg
     return rows.select(*map(quote, source.columns)), written
 
 
-def _check(target: Target, source: DataFrame, plan: MergePlan) -> None:
+def _problem(target: Target, source: DataFrame, plan: MergePlan) -> str | None:
+    """Returns why the label of a row does not follow from the source's row alone; None if it does."""
     schema = target.snapshot.schema
     own = {each.name.lower(): nullable(each.type) for each in schema}
     given = {each.name.lower(): nullable(each.type) for each in query_schema(source)}
     if any(each.routes and not each.is_repeatable for each in target.tests):
-        _refuse(target, "an audit may have another verdict on the same row each time")
+        return "an audit may have another verdict on the same row each time"
     if plan.schema_evolution or len(source.columns) != len(given) or own != given:
-        _refuse(target, "the columns and types of the source are not those of the table")
+        return "the columns and types of the source are not those of the table"
     if any(each.is_computed for each in schema):
-        _refuse(target, "the table has columns that are computed when a row is written")
+        return "the table has columns that are computed when a row is written"
     if {each.kind for each in plan.clauses} != {ast.MatchKind.MATCHED, ast.MatchKind.NOT_MATCHED}:
-        _refuse(target, "it does not write every row of its source, or changes other rows")
+        return "it does not write every row of its source, or changes other rows"
     if not all(_is_unchanged(each, plan, schema.names) for each in plan.clauses):
-        _refuse(target, "it does not write each row of the source unchanged")
-
-
-def _refuse(target: Target, why: str) -> NoReturn:
-    raise UnsupportedStatementError(
-        f"the rows of this MERGE cannot be quarantined, because {why}", table=target.name, remedy=_REMEDY
-    )
+        return "it does not write each row of the source unchanged"
+    return None
 
 
 def _is_unchanged(clause: ast.MergeClause, plan: MergePlan, names: Sequence[str]) -> bool:

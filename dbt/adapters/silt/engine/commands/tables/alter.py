@@ -28,10 +28,12 @@ from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, 
 from dbt.adapters.silt.engine.kernel.table.keys import Key, checked_keys, constraint_names, key_properties, table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import (
     CONSTRAINT_PREFIX,
+    EXPECT_PREFIX,
     FEATURE_PREFIX,
     KEY_PREFIX,
     TableProperties,
     checked,
+    expectation_properties,
 )
 from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
 from dbt.adapters.silt.engine.kernel.transaction import row_tracking
@@ -115,7 +117,9 @@ def set_comment(target: Target, comment: str | None, settings: WriteSettings) ->
     return commit_metadata(target, MetadataChange(operation, metadata), settings)
 
 
-def add_constraint(spark: SparkSession, target: Target, name: str, condition: str, settings: WriteSettings) -> Outcome:
+def add_constraint(
+    spark: SparkSession, target: Target, name: str, condition: str, settings: WriteSettings, drops_rows: bool = False
+) -> Outcome:
     """Adds a CHECK constraint, after reading the existing rows to check it.
 
     Raises:
@@ -135,6 +139,7 @@ def add_constraint(spark: SparkSession, target: Target, name: str, condition: st
     rules = constraint_checks(target.snapshot.schema, TableProperties(added), target.name)
     check_rows(spark, target, target.snapshot.files, rules)
     metadata = target.snapshot.metadata
+    added |= expectation_properties([name.lower()] if drops_rows else [])
     changed = replace(metadata, configuration={**metadata.configuration, **added})
     operation = Operation("ADD CONSTRAINT", {"name": name, "expr": condition})
     return commit_metadata(target, MetadataChange(operation, changed, ReadSet(whole_table=True)), settings)
@@ -177,7 +182,8 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
     parameters = {"name": name, "existed": key is not None}
     if key is not None:
         parameters["expr"] = metadata.configuration[key]
-    kept = {other: value for other, value in metadata.configuration.items() if other != key}
+    own = (key, f"{EXPECT_PREFIX}{name.lower()}")
+    kept = {other: value for other, value in metadata.configuration.items() if other not in own}
     changed = replace(metadata, configuration=kept)
     return commit_metadata(target, MetadataChange(Operation("DROP CONSTRAINT", parameters), changed), settings)
 
@@ -206,7 +212,9 @@ def _check_asked(target: Target, asked: Mapping[str, str], features: Mapping[str
 
 
 def _refuse_constraint(key: str, target: Target) -> None:
-    prefix = next((each for each in (CONSTRAINT_PREFIX, KEY_PREFIX) if key.lower().startswith(each)), None)
+    prefix = next(
+        (each for each in (CONSTRAINT_PREFIX, KEY_PREFIX, EXPECT_PREFIX) if key.lower().startswith(each)), None
+    )
     if prefix is not None:
         raise InvalidPropertyError(
             f"the constraint `{key[len(prefix) :]}` cannot be changed as a property",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +48,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
     IsolationLevel,
     TableProperties,
     checked,
+    expectation_properties,
 )
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CURRENT_DEFAULT,
@@ -82,6 +83,7 @@ class Definition:
             position; it may omit generated and identity columns.
         constraints: the conditions of CHECK constraints in SQL, by name.
         keys: the keys by name.
+        dropping: the names of the CHECK constraints that leave out the rows that break them.
         differences_by: the key by which only the rows that differ are written, if any.
         source: the table whose definition is copied; `properties` override its properties.
     """
@@ -92,6 +94,7 @@ class Definition:
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, Key] = field(default_factory=dict)
+    dropping: Sequence[str] = ()
     differences_by: tuple[str, ...] = ()
     source: Snapshot | None = None
 
@@ -170,6 +173,7 @@ def described(location: TableLocation, definition: Definition, query: DataFrame 
     kept = {} if source is None else _copied_properties(source)
     kept |= {key: value for key, value in asked.items() if not _is_command(key)}
     kept |= key_properties(checked_keys(definition.keys, schema, name))
+    kept |= expectation_properties(definition.dropping)
     described = Metadata(
         id=clock.new_id() if base is None else base.metadata.id,
         schema_string=schema.to_json(),

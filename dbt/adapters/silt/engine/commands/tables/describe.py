@@ -20,7 +20,7 @@ from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
-from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, KEY_PREFIX, is_settable
+from dbt.adapters.silt.engine.kernel.table.properties import CONSTRAINT_PREFIX, EXPECT_PREFIX, KEY_PREFIX, is_settable
 from dbt.adapters.silt.engine.kernel.table.schema import (
     CHAR_VARCHAR_KEY,
     CURRENT_DEFAULT,
@@ -52,7 +52,7 @@ _DETAIL: Final = (
     "numFiles bigint, sizeInBytes bigint, "
     "properties map<string, string>, minReaderVersion int, minWriterVersion int, tableFeatures array<string>"
 )
-_CONSTRAINTS: Final = (CONSTRAINT_PREFIX, KEY_PREFIX)
+_CONSTRAINTS: Final = (CONSTRAINT_PREFIX, KEY_PREFIX, EXPECT_PREFIX)
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,8 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
         name: the table's name in the statement.
     """
     metadata = snapshot.metadata
-    constraints = snapshot.properties.constraints
     entries = [_column_definition(field) for field in snapshot.schema]
-    entries += [f"CONSTRAINT {quote(key)} {_check(condition)}" for key, condition in constraints.items()]
+    entries += [f"CONSTRAINT {quote(key)} {text}" for key, text in _checks(snapshot).items()]
     entries += [f"CONSTRAINT {quote(key)} {each.sql}" for key, each in table_keys(metadata.configuration).items()]
     lines = [f"CREATE TABLE {name} (", ",\n".join(f"  {entry}" for entry in entries) + ")", "USING delta"]
     if snapshot.partition_columns:
@@ -190,7 +189,7 @@ def _column_rows(schema: StructType, partition_columns: tuple[str, ...]) -> Iter
 
 
 def _constraint_rows(snapshot: Snapshot) -> Iterator[tuple[object, ...]]:
-    checks = {name: _check(condition) for name, condition in snapshot.properties.constraints.items()}
+    checks = _checks(snapshot)
     keys = table_keys(snapshot.metadata.configuration)
     if checks or keys:
         yield "", "", ""
@@ -198,6 +197,19 @@ def _constraint_rows(snapshot: Snapshot) -> Iterator[tuple[object, ...]]:
     yield from ((name, text, "enforced") for name, text in checks.items())
     for name, key in keys.items():
         yield name, key.sql, enforcement(key, snapshot.transactions, snapshot.version)
+
+
+def _checks(snapshot: Snapshot) -> dict[str, str]:
+    """Returns the CHECK constraints in SQL, by name."""
+    left_out = snapshot.properties.expectations
+    return {
+        name: _expect(condition) if name in left_out else _check(condition)
+        for name, condition in snapshot.properties.constraints.items()
+    }
+
+
+def _expect(condition: str) -> str:
+    return f"{_check(condition).replace('CHECK', 'EXPECT', 1)} ON VIOLATION DROP ROW"
 
 
 def _check(condition: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import Column
@@ -53,11 +53,13 @@ class Check:
         violation: a boolean column, true for a row that breaks the rule; null counts as false.
         example: a string column that shows such a row.
         error: creates the error from the number of rows that break the rule and an example row.
+        constraint: the name of the CHECK constraint that it checks, if it does.
     """
 
     violation: Column
     example: Column
     error: Callable[[int, str | None], errors.SiltError]
+    constraint: str | None = None
 
 
 def table_checks(schema: StructType, properties: TableProperties, table: str) -> tuple[Check, ...]:
@@ -89,7 +91,10 @@ def constraint_checks(schema: StructType, properties: TableProperties, table: st
     if not properties.constraints:
         return ()
     return tuple(
-        _condition_check(f"the check constraint `{name}`", condition, example_row(schema, condition), table)
+        replace(
+            _condition_check(f"the check constraint `{name}`", condition, example_row(schema, condition), table),
+            constraint=name,
+        )
         for name, condition in properties.constraints.items()
     )
 

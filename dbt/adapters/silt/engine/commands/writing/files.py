@@ -222,7 +222,10 @@ def write(
     """
     schema = StructType.from_json(metadata.schema_string)
     fitting = [each for each in tests if each.fits(schema)]
-    watched = _Watched((*checks, *partition_checks(metadata, log.name)), metrics or {}, only, fitting, routable)
+    rules = (*checks, *partition_checks(metadata, log.name))
+    left_out = {each.constraint for each in fitting if each.routes and routable is not None} - {None}
+    kept = tuple(each for each in rules if each.constraint not in left_out)
+    watched = _Watched(kept, metrics or {}, only, fitting, routable)
     arranged = _clustered_by_partition(df, metadata)
     try:
         return _write(arranged, log, log.clock.new_id(), metadata, watched)
@@ -230,7 +233,7 @@ def write(
         if not fitting or isinstance(error, (CheckViolationError, NotNullViolationError)):
             raise
         _logger.info("%s: the rows are written again without their tests: %s", log.name, error)
-        return _write(arranged, log, log.clock.new_id(), metadata, replace(watched, tests=()))
+        return _write(arranged, log, log.clock.new_id(), metadata, replace(watched, rules=rules, tests=()))
 
 
 def write_as_arranged(df: DataFrame, log: DeltaLog, metadata: Metadata) -> Written:

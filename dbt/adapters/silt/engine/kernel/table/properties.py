@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Generic, TypeVar
@@ -34,6 +34,9 @@ CONSTRAINT_PREFIX: Final = "delta.constraints."
 FEATURE_PREFIX: Final = "delta.feature."
 KEY_PREFIX: Final = "silt.constraints."
 CHILD_PREFIX: Final = "silt.referencedBy."
+EXPECT_PREFIX: Final = "silt.expect."
+DROP_ROW: Final = "drop row"
+"""The value of the property `silt.expect.<name>` of a CHECK constraint whose broken rows are left out."""
 ENABLEMENT_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 ENABLEMENT_TIMESTAMP: Final = "delta.inCommitTimestampEnablementTimestamp"
 _PREFIX: Final = "delta."
@@ -224,6 +227,17 @@ class TableProperties:
             if key.lower().startswith(CONSTRAINT_PREFIX)
         }
 
+    @property
+    def expectations(self) -> Mapping[str, str]:
+        """The CHECK constraints that leave out the rows that break them: SQL condition by constraint name."""
+        dropping = {key for key, value in self.configuration.items() if value == DROP_ROW}
+        return {name: text for name, text in self.constraints.items() if f"{EXPECT_PREFIX}{name}" in dropping}
+
+
+def expectation_properties(names: Iterable[str]) -> dict[str, str]:
+    """Returns the properties of CHECK constraints that leave out the rows that break them."""
+    return {f"{EXPECT_PREFIX}{name}": DROP_ROW for name in names}
+
 
 def checked(properties: Mapping[str, str]) -> dict[str, str]:
     """Checks properties that a user sets, and returns them with `delta.` keys in the protocol's spelling.
@@ -247,6 +261,11 @@ def _checked_entry(key: str, value: str) -> tuple[str, str]:
         raise InvalidPropertyError(
             f"the key `{key[len(KEY_PREFIX) :]}` cannot be set as a property",
             remedy="Use a PRIMARY KEY, UNIQUE or FOREIGN KEY clause",
+        )
+    if folded.startswith(EXPECT_PREFIX):
+        raise InvalidPropertyError(
+            f"the expectation `{key[len(EXPECT_PREFIX) :]}` cannot be set as a property",
+            remedy="Use CONSTRAINT name EXPECT (condition) ON VIOLATION DROP ROW",
         )
     if not folded.startswith(_PREFIX):
         _check_is_own(key)

@@ -48,15 +48,27 @@ def constraint(cursor: Cursor) -> ast.Constraint | None:
     elif cursor.at("REFERENCES"):
         found = _with_references(cursor, ast.Constraint(ast.ConstraintKind.FOREIGN_KEY, name))
     elif name is not None and cursor.at("EXPECT"):
-        raise UnsupportedStatementError(
-            f"EXPECT ({name}) is not supported: a table stores no expectations",
-            remedy="Use CHECK for FAIL UPDATE, and an audit that quarantines rows (`silt.audits`) for DROP ROW",
-        )
+        found = _expectation(cursor, name)
     elif name is not None:
         raise cursor.expected("CHECK, PRIMARY KEY, FOREIGN KEY or UNIQUE")
     else:
         return None
     return replace(found, enforced=_is_enforced(cursor))
+
+
+def _expectation(cursor: Cursor, name: str) -> ast.Constraint:
+    """Parses EXPECT (condition) ON VIOLATION DROP ROW | FAIL UPDATE: a CHECK, which may leave rows out."""
+    cursor.expect("EXPECT")
+    found = ast.Constraint(ast.ConstraintKind.CHECK, name, condition=cursor.group())
+    if not cursor.take("ON", "VIOLATION"):
+        raise UnsupportedStatementError(
+            f"EXPECT ({name}) without ON VIOLATION is not supported: a table does not count the rows that break a rule",
+            remedy="Add ON VIOLATION DROP ROW or FAIL UPDATE, or use an audit with a warning (`silt.audits`)",
+        )
+    if cursor.take("DROP", "ROW"):
+        return replace(found, drops_rows=True)
+    cursor.expect("FAIL", "UPDATE")
+    return found
 
 
 # A type ends before these words, unless they are inside its own brackets.

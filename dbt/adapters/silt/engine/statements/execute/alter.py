@@ -105,7 +105,8 @@ def _add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
         if found.keys:
             return alter.add_keys(target, found.keys, context.settings)
         [(name, condition)] = found.checks.items()
-        return alter.add_constraint(context.spark, target, name, condition, context.settings)
+        drops_rows = statement.constraint.drops_rows
+        return alter.add_constraint(context.spark, target, name, condition, context.settings, drops_rows)
 
     return _altered(context, statement, add)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dbt.adapters.silt.engine.catalog.names.relation_names import check_new_names
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
@@ -17,10 +17,15 @@ from dbt.adapters.silt.engine.statements.steps.context import Context
 
 @dataclass(frozen=True)
 class Constraints:
-    """The conditions of CHECK constraints, as SQL, and the keys, both by name."""
+    """The conditions of CHECK constraints, as SQL, and the keys, both by name.
+
+    Attributes:
+        dropping: the names of the CHECK constraints that leave out the rows that break them.
+    """
 
     checks: dict[str, str]
     keys: dict[str, Key]
+    dropping: list[str] = field(default_factory=list)
 
 
 def kept(context: Context, constraints: Iterable[Constraint]) -> list[Constraint]:
@@ -59,6 +64,7 @@ def named(
         names.add(name.lower())
         if each.kind is ConstraintKind.CHECK:
             found.checks[name] = str(each.condition)
+            found.dropping.extend([name] if each.drops_rows else [])
         else:
             found.keys[name] = _key(each, namespace, table)
     return found

@@ -193,6 +193,7 @@ def _definition(context: Context, statement: ast.CreateTable, table: str) -> Def
         properties=statement.properties,
         constraints=constraints.checks,
         keys=constraints.keys,
+        dropping=constraints.dropping,
         differences_by=statement.differences_by,
     )
 

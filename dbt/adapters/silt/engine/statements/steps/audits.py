@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.engine.audits import verdicts
 from dbt.adapters.silt.engine.audits.audit import Audit, AuditResult, Audits, OnFailure, Scope
-from dbt.adapters.silt.engine.audits.row_tests import KeyTest, RowTest, key_test, row_test
+from dbt.adapters.silt.engine.audits.row_tests import KeyTest, RowTest, expectation, key_test, row_test
 from dbt.adapters.silt.engine.audits.verdicts import Verdict
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_on_error, future
@@ -106,13 +106,35 @@ def _unquoted(text: str) -> str:
     return text[1:-1].replace(f"\\{quotes}", quotes).replace(quotes * 2, quotes)
 
 
-def judge_of(context: Context, cut: Cut, name: RelationName | None) -> StatementJudge | None:
-    """Returns the judge of a statement on a table; None without audits of that table.
+class TwoTablesError(Exception):
+    """A statement must run in a transaction, because it may write the quarantine table too."""
+
+
+def judge_of(context: Context, cut: Cut, name: RelationName | None, target: Snapshot | None) -> StatementJudge | None:
+    """Returns the judge of a statement on a table; None without audits and expectations of that table.
 
     Args:
         cut: the newest snapshots of the tables that the statement reads.
         name: the table's name; None if it is named by its path.
+        target: the pinned table; None if the statement creates it.
+
+    Raises:
+        TwoTablesError: if the table leaves rows out, and no transaction is open.
     """
+    expected = {} if target is None or name is None else target.properties.expectations
+    judge = _judge_of_audits(context, cut, name)
+    if not expected or name is None:
+        return judge
+    if not context.transaction.is_open:
+        raise TwoTablesError
+    table, zone = full_name(name), context.resolver.time_zone
+    found = (expectation(each, condition, table, zone) for each, condition in expected.items())
+    judge = judge or StatementJudge(context, Audits(()), cut, name)
+    judge.expected = tuple(each for each in found if each is not None)
+    return judge
+
+
+def _judge_of_audits(context: Context, cut: Cut, name: RelationName | None) -> StatementJudge | None:
     audits = context.settings.audits
     if audits is None or not audits.audits:
         return None
@@ -146,12 +168,16 @@ class StatementJudge:
     Args:
         context: the context of the statement.
         audits, cut, name: see `judge_of`.
+
+    Attributes:
+        expected: the tests of the table's own rules that leave rows out.
     """
 
     context: Context
     audits: Audits
     cut: Cut
     name: RelationName | None
+    expected: tuple[RowTest, ...] = field(default=(), init=False)
     _results: tuple[AuditResult, ...] | None = field(default=None, init=False)
     _quarantined: int = field(default=0, init=False)
     _moved: int = field(default=0, init=False)
@@ -181,7 +207,7 @@ class StatementJudge:
     @property
     def tests(self) -> Sequence[RowTest]:
         """The tests of each row; see `Judge`."""
-        return tuple({each.key: each for each in self._row_tests.values()}.values())
+        return (*{each.key: each for each in self._row_tests.values()}.values(), *self.expected)
 
     def judge(self, log: DeltaLog, base: Snapshot | None, changes: Changes, written: Sequence[object]) -> Judged:
         """Judges the version that the changes would make of the base; see `Judge`.
@@ -223,7 +249,8 @@ class StatementJudge:
         self._check_limit(log, own)
         verdicts.check(self.audits, self._results or (), log.name)
         routed = [each for one in own for each in one.routed]
-        quarantine.add(log, made, routed, {key: audit.name for audit, key in self._routing.items()})
+        names = {key: audit.name for audit, key in self._routing.items()}
+        quarantine.add(log, made, routed, names | {each.key: each.name for each in self.expected})
         self._quarantined = sum(each.rows for each in routed)
         self._results = tuple(self._with_quarantined(each, routed) for each in self._results or ())
         return judged
@@ -234,7 +261,8 @@ class StatementJudge:
         Raises:
             AuditFailedError: if more were.
         """
-        routed = [each for one in written for each in one.routed]
+        unlimited = {each.key for each in self.expected}
+        routed = [each for one in written for each in one.routed if not unlimited.issuperset(each.failed)]
         bad, all_rows = sum(each.rows for each in routed), sum(each.routable for each in written)
         if self.audits.max_quarantined.allows(bad, all_rows):
             return

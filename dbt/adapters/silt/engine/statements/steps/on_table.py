@@ -248,7 +248,7 @@ def settings_with(context: Context, resolved: Resolved, name: RelationName | Non
     return replace(
         context.settings,
         positions=resolved.positions,
-        judge=judge_of(context, resolved.cut, name),
+        judge=judge_of(context, resolved.cut, name, resolved.target),
         reads=merged_reads(context.settings.reads, resolved.target_reads),
         commit=replace(
             commit,

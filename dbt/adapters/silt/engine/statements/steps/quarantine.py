@@ -123,8 +123,7 @@ class Quarantine:
         Raises:
             SiltError: as a commit; the files are then left to the caller.
         """
-        audits = self.context.settings.audits
-        assert audits is not None
+        audits = self.context.settings.audits or Audits(())
         parts = [self._labelled(log, made, each, names, audits) for each in routed]
         self._commit(reduce(DataFrame.unionAll, parts))
         for each in routed:
