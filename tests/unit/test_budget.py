@@ -24,7 +24,7 @@ ROOMS = {
     "engine/arrow": 938,
     "engine/audits": 627,
     "engine/builds": 1050,
-    "engine/catalog": 7873,
+    "engine/catalog": 7900,
     "engine/changed_keys": 1254,
     "engine/commands": 13713,
     "engine/datasource": 2250,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4433,
     "status_lines": 550,
 }
-TOTAL = 107855
+TOTAL = 107882
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

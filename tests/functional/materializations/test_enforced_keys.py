@@ -24,6 +24,10 @@ models:
     config: {materialized: table, contract: {enforced: true}, enforced_keys: true}
     constraints: [{type: unique, columns: [id]}, {type: unique, columns: [note], enforced: false}]
     columns: [{name: id, data_type: bigint}, {name: note, data_type: string}]
+  - name: sampled
+    config: {materialized: table, contract: {enforced: true}}
+    constraints: [{type: unique, columns: [id], enforced: true}]
+    columns: [{name: id, data_type: bigint}]
 """
 PYTHON = """
 def model(dbt, session):
@@ -48,10 +52,13 @@ class TestEnforcedKeys:
             "orders.sql": ORDERS,
             "scored.sql": "select 1L as id, 'x' as note union all select 2L, 'x'",
             "streamed.py": PYTHON,
+            "people.sql": "{{ config(event_time='at') }} select * from values (1L, timestamp'2026-01-01'), "
+            "(1L, timestamp'2026-01-02'), (2L, timestamp'2026-01-02') as t(id, at)",
+            "sampled.sql": "select id from {{ ref('people') }}",
         }
 
     def test_a_model_that_breaks_its_key_fails_and_its_table_stays_as_it_was(self, project: Any) -> None:
-        run_dbt(["run"])
+        run_dbt(["run", "--exclude", "sampled"])
         assert notes(project, "customers") == {"primary_key_1": "enforced", "unique_1": "not enforced"}
         assert notes(project, "scored") == {"unique_1": "enforced", "unique_2": "not enforced"}
         result = run_dbt(["run", "--select", "customers", "--vars", "{first: 2}"], expect_pass=False)
@@ -86,6 +93,26 @@ class TestEnforcedKeys:
         result = run_dbt(["run", "--select", "streamed"], expect_pass=False)
         assert "the enforced key `pk`" in result[0].message
         assert project.run_sql(f"select count(*) from {relation}", fetch="one") == (1,)
+
+    def test_a_sample_is_compared_alone(self, project: Any) -> None:
+        window = "{start: '2026-01-02', end: '2026-01-03'}"
+        run_dbt(["run", "--select", "people sampled", "--sample", window])
+        assert notes(project, "sampled") == {"unique_1": "enforced"}
+        result = run_dbt(["run", "--select", "sampled"], expect_pass=False)
+        assert "1 row has the same key as another row" in result[0].message
+
+    def test_a_model_that_becomes_a_view_has_no_key_and_has_it_again_as_a_table(self, project: Any) -> None:
+        run_dbt(["run", "--select", "customers"])
+        write_file(CONTRACTS.replace("{materialized: table, ", "{materialized: view, ", 1), "models", "models.yml")
+        run_dbt(["run", "--select", "customers", "--vars", "{first: 2}"])
+        relation = f"{project.database}.{project.test_schema}.customers"
+        assert project.run_sql(f"select count(*) from {relation}", fetch="one") == (2,)
+        write_file(CONTRACTS, "models", "models.yml")
+        result = run_dbt(["run", "--select", "customers", "--vars", "{first: 2}"], expect_pass=False)
+        assert "the same key as another row" in result[0].message
+        assert project.run_sql(f"select count(*) from {relation}", fetch="one") == (2,)
+        run_dbt(["run", "--select", "customers"])
+        assert notes(project, "customers")["primary_key_1"] == "enforced"
 
     def test_runs_without_rows_keep_the_key(self, project: Any) -> None:
         run_dbt(["run", "--select", "customers", "--empty"])

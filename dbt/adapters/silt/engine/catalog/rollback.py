@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
 
 from dbt.adapters.silt.engine.catalog import rollback_plan
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
@@ -21,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.transaction import restore
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 
+_Change: TypeAlias = Callable[[], "PutBack | RelationName"]
 _CONVERT = "CONVERT"
 _DISCARD = (
     "Roll back the later commits first, or discard them, too: `--discard-later-commits` "
@@ -118,17 +121,41 @@ def roll_back(catalog: Catalog, findings: Findings, scope: RollbackScope, settin
     """
     check(findings, settings)
     done: list[PutBack | RelationName] = []
+
+    def drop(table: ChangedTable) -> RelationName:
+        catalog.drop_table(table.name, version=table.base.version)
+        return table.name
+
+    restored = (partial(_restored, each, settings) for each in findings.changed)
+    dropped = (partial(drop, each) for each in (findings.created if settings.drop_created else ()))
     try:
-        for each in findings.changed:
-            done.append(_restored(each, settings))
-        for each in findings.created if settings.drop_created else ():
-            catalog.drop_table(each.name, version=each.base.version)
-            done.append(each.name)
+        for result in _children_or_parents_first([*restored, *dropped]):
+            done.append(result)
     except errors.SiltError as error:
         raise _stopped(error, planned(findings, settings), done, settings) from error
     put_back = tuple(each for each in done if isinstance(each, PutBack))
     _check_ended(catalog, put_back, scope, settings)
     return replace(planned(findings, settings), put_back=put_back)
+
+
+def _children_or_parents_first(
+    changes: Sequence[Callable[[], PutBack | RelationName]],
+) -> Iterator[PutBack | RelationName]:
+    """Makes the changes of tables; a change that an enforced foreign key refuses is made after the changes of others.
+
+    Raises:
+        ForeignKeyViolationError: if it refuses all changes that are left.
+    """
+    while changes:
+        refused: list[_Change] = []
+        for change in changes:
+            try:
+                yield change()
+            except errors.ForeignKeyViolationError:
+                if len(refused) + 1 == len(changes):
+                    raise
+                refused.append(change)
+        changes = refused
 
 
 def _restored(changed: ChangedTable, settings: RollbackSettings) -> PutBack:

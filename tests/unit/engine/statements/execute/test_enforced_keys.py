@@ -96,10 +96,15 @@ def test_a_null_is_refused_in_a_primary_key_and_exempt_from_a_unique_key(house: 
 def test_a_key_is_added_after_its_rows_are_checked_and_dropped_again(house: House) -> None:
     house.sql("create table main.orders (id bigint, note string)")
     house.sql("insert into main.orders values (1, 'a'), (1, 'b'), (2, 'c')")
+    house.sql("insert into main.orders select explode(array(7L, 7L, 8L, 8L, 9L, 9L)), 'd'")
     add = "alter table main.orders add constraint pk primary key (id) enforced"
-    with pytest.raises(KeyViolationError, match=r"`pk`.*\(`id` = 1\)"):
+    with pytest.raises(KeyViolationError, match=r"^.*4 rows have .*`pk`") as refused:
         house.sql(add)
-    house.sql("delete from main.orders where note = 'b'")
+    assert refused.value.problem.count("(`id` = ") == 3  # three example keys
+    for column in ("gone", "note.part"):
+        with pytest.raises(SiltError):
+            house.sql(f"alter table main.orders add constraint pk unique (`{column}`) enforced")
+    house.sql("delete from main.orders where note in ('b', 'd')")
     house.sql(add)
     with pytest.raises(InvalidStatementError, match="already exists"):
         house.sql(add)

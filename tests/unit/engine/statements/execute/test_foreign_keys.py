@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
+from dbt.adapters.silt.engine.catalog.rollback import RollbackSettings
+from dbt.adapters.silt.engine.catalog.rollback_plan import RollbackScope
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
     ForeignKeyViolationError,
     SiltError,
     UnsupportedStatementError,
 )
+from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, CommitInfo
 from tests.unit.engine.house import House, side_by_side
 from tests.unit.engine.kernel.log_builder import put
@@ -191,3 +197,20 @@ def test_parents_that_another_engine_removes_are_found_by_the_next_commit_to_the
     assert notes(shop, "main.customers") == {"primary_key_1": "enforced"}
     with pytest.raises(SiltError):
         shop.sql("delete from main.customers where id = 1")
+
+
+def test_a_rollback_of_both_tables_begins_with_the_child_if_the_parent_cannot_come_first(shop: House) -> None:
+    before = state(shop)
+    shop.warehouse.sql("insert into main.customers values (4, 'dee')", user_metadata="run")
+    shop.warehouse.sql("insert into main.orders values (11, 4)", user_metadata="run")
+
+    def is_of_run(commit: Commit) -> bool:
+        return commit.info.user_metadata == "run"
+
+    scope = RollbackScope(is_of_run, lambda _: False, lambda _: False)
+    names = [RelationName("silt", "main", name) for name in ("customers", "orders")]
+    findings = rollback_plan.find(shop.warehouse.catalog, names, scope)
+    settings = RollbackSettings("the run", lambda commit: str(commit.info.user_metadata))
+    with contextlib.suppress(ConcurrentModificationError):  # this scope does not know its own rollback
+        rollback.roll_back(shop.warehouse.catalog, findings, scope, settings)
+    assert state(shop) == before
