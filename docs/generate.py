@@ -396,6 +396,7 @@ PAGES = {
     "running/silt-command.md": command_page,
     "reference/profile.schema.json": schemas.profile_schema,
     "reference/configs.schema.json": schemas.configs_schema,
+    "reference/diff.schema.json": schemas.diff_schema,
 }
 
 

@@ -103,3 +103,52 @@ def _of_field(field: Field[Any], described: Mapping[str, str]) -> Schema:
 
 def _text(schema: Schema) -> str:
     return json.dumps({"$schema": _DIALECT, **schema}, indent=2) + "\n"
+
+
+def diff_schema() -> str:
+    """Returns the schema of the answer of `silt diff --format json`."""
+    text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
+    optional = {"type": ["string", "null"]}
+    names = {"type": "array", "items": text}
+    row = {"type": ["object", "null"], "additionalProperties": optional}
+    columns = {
+        "added": names,
+        "removed": names,
+        "retyped": _list_of({"name": text, "before": text, "after": text}),
+        "renamed": _list_of({"before": text, "after": text}),
+    }
+    of_table = {
+        "rows_before": {"type": ["integer", "null"]},
+        "key": names,
+        "row_ids": {"type": "boolean"},
+        "columns": _closed(columns),
+        "added": number,
+        "removed": number,
+        "changed": number,
+        "changed_by_column": {"type": "object", "additionalProperties": number},
+        "samples": _list_of({"kind": {"enum": ["added", "removed", "changed"]}, "before": row, "after": row}),
+        "files_read": number,
+    }
+    relation = {
+        "name": text,
+        "kind": {"enum": ["table", "view", "function"]},
+        "change": {"enum": ["created", "dropped", "replaced", "changed", "equal"]},
+        "rows": {"type": ["integer", "null"]},
+    }
+    both = {**_closed({**relation, **of_table}), "required": list(relation)}
+    both["dependencies"] = {"key": list(of_table)}
+    answer = _closed({"compared": text, "hash": optional, "relations": {"type": "array", "items": both}})
+    return json.dumps({"$schema": _DIALECT, "title": "silt diff --format json", **answer}, indent=2) + "\n"
+
+
+def _closed(properties: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list_of(properties: Schema) -> Schema:
+    return {"type": "array", "items": _closed(properties)}

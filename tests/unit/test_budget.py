@@ -14,17 +14,17 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5254,
+    "cli": 5554,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4583,
     "engine": 1169,
     "engine/answers": 1250,
-    "engine/arrow": 938,
+    "engine/arrow": 1125,
     "engine/audits": 627,
     "engine/builds": 1050,
-    "engine/catalog": 7900,
+    "engine/catalog": 8538,
     "engine/changed_keys": 1254,
     "engine/commands": 13713,
     "engine/datasource": 2250,
@@ -35,12 +35,12 @@ ROOMS = {
     "materializations": 6597,
     "methods": 2325,
     "records": 2160,
-    "report": 1801,
+    "report": 1814,
     "runs": 4856,
-    "session": 4433,
+    "session": 4453,
     "status_lines": 550,
 }
-TOTAL = 107882
+TOTAL = 109045
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

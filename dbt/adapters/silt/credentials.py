@@ -86,8 +86,8 @@ class SiltCredentials(Credentials):
             `at_once`, each change is visible when its statement ends; with `after_tests`, all changes become visible
             together at the end of the run's last command, if no node and no test has failed; with `after_run`, if no
             node has failed; with `on_request`, only by `silt publish`.
-        branch: the named branch (`silt branch NAME`) on which every command reads and writes; by default none. Not with
-            `publish`.
+        branch: the named branch (`silt branch NAME`) on which every command reads and writes; by default none. With
+            `publish`, the changes of a run become visible on it together.
         publish_attempts: how often a command that publishes at its end tries to do so at most. After a conflict, only
             the nodes whose tables conflict, the nodes that have read older rows of their inputs, and the nodes below
             them run again.
@@ -163,11 +163,6 @@ class SiltCredentials(Credentials):
         modes = [each.value for each in PublishMode]
         if self.publish not in modes:
             raise ValidationError(f"`publish` must be one of {', '.join(modes)}, not {self.publish!r}")
-        if self.branch and self.publish != PublishMode.AT_ONCE.value:
-            raise ValidationError(
-                f"a profile with `branch` cannot have `publish: {self.publish}`: `silt merge` publishes the branch; "
-                "set `publish: at_once` in this target"
-            )
         if self.held_inputs not in ("newest", "first"):
             raise ValidationError(f"`held_inputs` must be `newest` or `first`, not {self.held_inputs!r}")
         # Not when the adapter starts: `dbt retry` reads the results of the last command, and dbt parses the project,

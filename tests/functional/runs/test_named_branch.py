@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,17 @@ class TestACommandOnABranch(Branched):
         run_dbt(["build", "--select", "appended", *with_id("two", day=3, second=30)])
         assert on_branch(project, query, capsys) == [{"n": 6}]
 
+    def test_a_run_is_rolled_back_on_the_branch_alone_and_run_again(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = shown(project)
+        query = f"select count(*) as n from {project.test_schema}.appended"
+        assert silt(project, "rollback", "two", "--yes") == 0
+        assert on_branch(project, query, capsys) == [{"n": 4}]
+        run_dbt(["build", "--select", "appended", *with_id("two", day=3, second=30)])
+        assert on_branch(project, query, capsys) == [{"n": 6}]
+        assert shown(project) == before
+
     def test_commands_that_only_read_read_the_branch(self, project: Any) -> None:
         _, output = run_dbt_and_capture(["show", "--inline", "select total from {{ ref('totals') }}"])
         assert "40" in output
@@ -120,6 +132,78 @@ class TestACommandOnABranch(Branched):
         assert silt(project, "sql", "--json", f"select total from {project.test_schema}.totals") == 0
         assert "30" in capsys.readouterr().out
 
-    def test_a_branch_cannot_be_combined_with_publish(self, project: Any) -> None:
-        with pytest.raises(DbtRuntimeError, match="`silt merge` publishes"):
-            run_dbt(["run", "--vars", "silt_publish: after_tests"])
+
+class TestARunPublishedIntoABranch(Branched):
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "branch": "{{ env_var('SILT_BRANCH', '') }}", "publish": "after_tests"}
+
+    def test_its_changes_are_on_the_branch_together_after_its_tests_and_only_there(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = shown(project)
+        query = f"select total from {project.test_schema}.totals"
+        _, output = run_dbt_and_capture(["build", *with_id("one", day=2, second=30)])
+        assert "Published into the branch pr_17 at one moment" in output
+        assert on_branch(project, query, capsys) == [{"total": 40}]
+        assert shown(project) == before
+
+    def test_a_run_with_the_same_id_repeats_no_unit_of_work(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, output = run_dbt_and_capture(["build", *with_id("one", day=2, second=30)])
+        assert "no table" in output
+        query = f"select count(*) as n from {project.test_schema}.appended"
+        assert on_branch(project, query, capsys) == [{"n": 4}]
+
+    def test_a_failed_node_holds_the_run_until_it_is_published_into_the_branch_or_dropped(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        query = f"select amount from {project.test_schema}.orders where id = 2"
+        for run, how, amount in (("two", "drop-run", 30), ("three", "publish", None)):
+            _, output = run_dbt_and_capture(["build", *with_id(run, day=3, second="null")], expect_pass=False)
+            assert "Held" in output
+            assert on_branch(project, query, capsys) == [{"amount": 30}]
+            assert silt(project, "merge", "pr_17") == 2
+            assert silt(project, how, run) == 0
+            assert on_branch(project, query, capsys) == [{"amount": amount}]
+
+    def test_a_published_run_is_rolled_back_on_the_branch(
+        self, project: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert silt(project, "rollback", "three", "--yes") == 0
+        query = f"select amount from {project.test_schema}.orders where id = 2"
+        assert on_branch(project, query, capsys) == [{"amount": 30}]
+
+    def test_the_merge_shows_it_to_everyone(
+        self, project: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert silt(project, "merge", "pr_17") == 0
+        monkeypatch.delenv("SILT_BRANCH")
+        capsys.readouterr()
+        assert silt(project, "sql", "--json", f"select count(*) as n from {project.test_schema}.appended") == 0
+        assert "4" in capsys.readouterr().out
+
+
+class TestABranchWhoseBaseHasMoved(Branched):
+    def test_a_merge_runs_the_nodes_again_that_conflict_and_the_nodes_below(
+        self, project: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+        run_dbt(["build", "--exclude", "kept", *with_id("branch", second=30)])
+        monkeypatch.setenv("SILT_BRANCH", "")
+        run_dbt(["run", "--select", "hooked", *with_id("base")])
+        capsys.readouterr()
+        assert silt(project, "merge", "pr_17", "--json") == 1
+        conflicts = json.loads(capsys.readouterr().out)["conflicts"]
+        assert [each["reason"].split(":")[0].split(".")[-1] for each in conflicts] == ["hooked"]
+        assert all(each["commits"] for each in conflicts)
+        assert silt(project, "merge", "pr_17", "--run", "--vars", "second: 30") == 0
+        query = f"select sum(amount) as total from {project.test_schema}.orders"
+        capsys.readouterr()
+        assert silt(project, "sql", "--json", query) == 0
+        assert json.loads(capsys.readouterr().out) == [{"total": 40}]
+        built = json.loads(Path(project.project_root, "target", "run_results.json").read_text())["results"]
+        assert {each["unique_id"].split(".")[2] for each in built if each["unique_id"].startswith("model")} == {
+            "hooked"
+        }

@@ -33,7 +33,7 @@ Restores every table that a run changed to the version before the run's first co
 its units of work are forgotten: the same run id can be run again and writes again. All tables are checked first.
 If another writer has changed one of them since, the rollback is refused and nothing is changed. An interrupted rollback
 is finished by running it again. Views, functions, files outside of tables, and tables that the run dropped, renamed or
-replaced by a view are not restored."""
+replaced by a view are not restored. With `branch` in the profile, the run is undone on the branch."""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -59,7 +59,7 @@ def add(subparsers: Subparsers) -> None:
 
 def run(arguments: Namespace) -> int:
     """Undoes the run; the exit code is 1 if the rules or the user refuse that."""
-    warehouse = open_warehouse(arguments)
+    warehouse = open_warehouse(arguments, joins=not arguments.dry_run)
     request = RollbackRequest(
         arguments.run,
         arguments.dry_run,
@@ -74,6 +74,8 @@ def run(arguments: Namespace) -> int:
             complain("nothing was changed")
             return 1
         found = roll_back_run(warehouse.catalog, request, records)
+        if warehouse.joined is not None:
+            warehouse.joined.attempts.check_done()
         note_rolled_back(warehouse.target_path, request, found)
     except RollbackRefusedError as error:
         complain(error)

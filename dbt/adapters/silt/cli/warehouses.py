@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dbt.adapters.silt.cli.project import profile
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.catalog.names.locations import check_locations, is_local, local_path, table_location
@@ -51,6 +52,7 @@ class OpenWarehouse:
         target_path: the target path of the dbt project, if any.
         target: the target of the project's profile, if any.
         branch: the named branch that the catalog shows; empty if it shows the published tables.
+        joined: the same branch if this process also writes there.
     """
 
     catalog: Catalog
@@ -60,15 +62,22 @@ class OpenWarehouse:
     target_path: Path | None = None
     target: profile.Target | None = None
     branch: str = ""
+    joined: Branch | None = None
 
-    def on_branch(self, name: str) -> OpenWarehouse:
+    def on_branch(self, name: str, joins: bool = False) -> OpenWarehouse:
         """Returns the same warehouse as a named branch, or the branch of a run, shows it.
+
+        Args:
+            joins: whether this process also writes there.
 
         Raises:
             BranchNotFoundError: if neither exists.
+            ReadOnlyStorageError, ConcurrentModificationError: as `NamedBranches.join`, if it joins.
         """
-        branch = self.catalog.named_branches(self.database).branch(name)
-        return replace(self, catalog=self.catalog.on_branch(self.database, branch), branch=name)
+        branches = self.catalog.named_branches(self.database)
+        branch = branches.join(name) if joins else branches.branch(name)
+        joined = branch if joins else None
+        return replace(self, catalog=self.catalog.on_branch(self.database, branch), branch=name, joined=joined)
 
     def name(self, text: str) -> RelationName:
         """Returns the full name for a short name: `table`, `schema.table` or `database.schema.table`.
@@ -133,11 +142,12 @@ def add_warehouse_options(parser: ArgumentParser) -> None:
     group.add_argument("--target-path", metavar="PATH", help="where dbt writes its artifacts, by default target/")
 
 
-def open_warehouse(arguments: Namespace, on_branch: bool = True) -> OpenWarehouse:
+def open_warehouse(arguments: Namespace, on_branch: bool = True, joins: bool = False) -> OpenWarehouse:
     """Opens the warehouse that the arguments name.
 
     Args:
         on_branch: whether it is shown as the profile's branch shows it, if the profile names a branch.
+        joins: whether this process also writes on that branch.
 
     Raises:
         InvalidSettingError: if the warehouse does not exist, or the project or its profile cannot be used.
@@ -152,7 +162,7 @@ def open_warehouse(arguments: Namespace, on_branch: bool = True) -> OpenWarehous
         _check_exists(found.locations[found.database])
         names = (found.database, found.schema)
         opened = OpenWarehouse(catalog, found.locations, *names, project.target_path, found.target)
-        return opened.on_branch(found.branch) if found.branch and on_branch else opened
+        return opened.on_branch(found.branch, joins) if found.branch and on_branch else opened
     for folder in (Path.cwd() / profile_locations.WAREHOUSE, Path.cwd()):
         if _is_warehouse(folder):
             return _warehouse_at(str(folder), arguments)

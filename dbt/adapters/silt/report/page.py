@@ -10,6 +10,7 @@ import base64
 import functools
 import hashlib
 import json
+from html import escape
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -36,6 +37,18 @@ def page(data: str, live: str | None = None, seconds: float = 2) -> str:
     shown = data if live is None else f'{data}</script>\n<script type="application/json" id="live">{asks}'
     policy = policy_of(script, style, "'none'" if live is None else "'self'")
     return Template(_read("page.html")).substitute(policy=policy, style=style, script=script, data=shown)
+
+
+def plain_page(title: str, body: str) -> str:
+    """Returns a self-contained page without a script, in the style of the report.
+
+    Args:
+        title: its title, as text.
+        body: its content, as HTML.
+    """
+    style = _read("report.css")
+    parts = {"policy": policy_of("", style, "'none'"), "title": escape(title), "style": style, "body": body}
+    return Template(_read("plain.html")).substitute(parts)
 
 
 def policy_of(script: str, style: str, connections: str) -> str:

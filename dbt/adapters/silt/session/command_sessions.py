@@ -75,6 +75,16 @@ class CommandSessions:
         return self.environment.catalog
 
     @property
+    def published(self) -> Catalog:
+        """The relations of the warehouse, also if the profile has a branch."""
+        return self.environment.published
+
+    def forget_branch(self) -> None:
+        """Finds the profile's branch again when it is next used: it may continue on another branch since."""
+        if self._credentials.branch:
+            self.environment.forget_branch()
+
+    @property
     def listed_files(self) -> Container[str]:
         """The files that this process lists if a log names them."""
         return stored_code.NamedFiles(self.declared_files())
@@ -106,7 +116,7 @@ class CommandSessions:
 
     def register(self, published: Collection[RelationName]) -> None:
         """Registers published tables in the profile's metastore, if any; a failure is only a warning."""
-        if published and self.registration is not None:
+        if published and not self._credentials.branch and self.registration is not None:
             for warning in self.registration.settle_committed(sorted(published)):
                 logger.warning(warning)
 
@@ -116,6 +126,7 @@ class CommandSessions:
         Raises:
             DbtRuntimeError: if it fails.
         """
+        self.forget_branch()
         handle = self.environment.open(self.runner, None, self.declared_files())
         try:
             with self.dbt_errors():

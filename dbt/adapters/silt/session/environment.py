@@ -89,6 +89,16 @@ class Environment:
         """
         return self._databases.catalog if self.branch is None else self._on_branch
 
+    @property
+    def published(self) -> Catalog:
+        """The relations of the warehouse, also if the profile has a branch."""
+        return self._databases.catalog
+
+    def forget_branch(self) -> None:
+        """Finds the profile's branch again when it is next used: it may continue on another branch since."""
+        for name in ("branch", "_on_branch"):
+            self.__dict__.pop(name, None)
+
     @functools.cached_property
     def branch(self) -> Branch | None:
         """The named branch on which all sessions of the profile work, if any. Raises as `catalog`."""
@@ -196,7 +206,7 @@ class Environment:
         assert self._warehouse is not None
         line = None if shown_on is None else shown_on.line(stages.stages_of(session))
         progress = None if line is None else line.report
-        warehouse = self._warehouse.for_session(session, one_cut=True, progress=progress, branch=branch)
+        warehouse = self._warehouse.for_session(session, one_cut=True, progress=progress, branch=branch or self.branch)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         is_lost = kept.has_ended if self._credentials.keep_alive else _never
         return OpenSession(pool, session, warehouse, line, is_lost)
@@ -210,7 +220,7 @@ class Environment:
         """
         session = self._started().acquire()
         assert self._warehouse is not None
-        warehouse = self._warehouse.for_session(session, branch=branch, is_read_only=branch is not None)
+        warehouse = self._warehouse.for_session(session, branch=branch or self.branch, is_read_only=branch is not None)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
 
@@ -273,7 +283,7 @@ class Environment:
 
     def _open_warehouse(self, session: SparkSession) -> Warehouse:
         given = self._credentials
-        opened = Warehouse.over(
+        return Warehouse.over(
             session,
             self._databases,
             (given.database, given.schema),
@@ -288,7 +298,6 @@ class Environment:
                 log_skips=False,  # dbt's log and results report them
             ),
         )
-        return opened if self.branch is None else opened.for_session(session, branch=self.branch)
 
 
 _OF_THE_RUN = ("run_id", "resume", "target_type", "publish", "publish_attempts", "held_inputs")

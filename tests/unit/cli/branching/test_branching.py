@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import ValidationError, validate
 
 from dbt.adapters.silt.cli.branching.differences import markdown
 from dbt.adapters.silt.cli.main import main
@@ -242,3 +243,71 @@ def test_queries_without_spark_read_the_branch(branch: House, silt: Silt) -> Non
     branch.append(branch.catalog.table(branch.name("main.customers")), rows(2, 1))
     assert "3" in silt("sql", "select count(*) as n from main.customers", "--branch", "pr_17")
     assert "3" not in silt("sql", "select count(*) as n from main.customers")
+
+
+def test_an_update_moves_the_branch_to_the_present_tables(shop: House, branch: House, silt: Silt) -> None:
+    rewrite(branch, "main.orders", lambda row: {**row, "id": row["id"] + 100})
+    shop.append(shop.catalog.table(shop.name("main.customers")), rows(2, 3))
+    assert "branch pr_17: has the present tables" in silt("branch", "pr_17", "--update")
+    inside = on(shop).catalog
+    assert inside.table(shop.name("main.customers")).snapshot().version == 1
+    assert inside.table(shop.name("main.orders")).snapshot().version == 2
+    assert "merged at one moment" in silt("merge", "pr_17")
+
+
+def test_an_update_that_would_lose_a_change_by_hand_is_refused(shop: House, branch: House) -> None:
+    for house in (branch, shop):
+        rewrite(house, "main.orders", lambda row: {**row, "id": row["id"] + 100})
+    assert main(["branch", "pr_17", "--update", "--warehouse", str(shop.folder)]) == 2
+    assert main(["merge", "pr_17", "--run", "--warehouse", str(shop.folder)]) == 2
+
+
+def test_the_answer_has_the_published_schema(branch: House, as_json: Json) -> None:
+    rewrite(branch, "main.orders", lambda row: {**row, "name": "new"})
+    branch.catalog.put_view(View(branch.name("main.v"), "select 1", current_database="silt", current_schema="main"))
+    schema = json.loads(Path("docs/reference/diff.schema.json").read_text())
+    answer = as_json("diff", "pr_17", "--key", "id")
+    assert len(answer["relations"]) == 2
+    validate(answer, schema)
+    with pytest.raises(ValidationError):
+        validate({**answer, "relations": [{**answer["relations"][0], "added": -1}]}, schema)
+
+
+def test_two_branches_are_compared_with_each_other(shop: House, silt: Silt, as_json: Json) -> None:
+    for name in ("one", "two"):
+        silt("branch", name)
+    rewrite(on(shop, "one"), "main.orders", lambda row: {**row, "name": "one"})
+    rewrite(on(shop, "two"), "main.orders", lambda row: {**row, "name": "one" if row["id"] > 5 else "two"})
+    on(shop, "two").create("main.new", rows(0, 3))
+    found = {each["name"]: each for each in as_json("diff", "one", "two", "--key", "id")["relations"]}
+    assert found["silt.main.new"]["change"] == "created"
+    assert (found["silt.main.orders"]["change"], found["silt.main.orders"]["changed"]) == ("changed", 1)
+    back = {each["name"]: each["change"] for each in as_json("diff", "two", "one")["relations"]}
+    assert back["silt.main.new"] == "dropped"
+    same = as_json("diff", "one", "one")["relations"]
+    assert all(each["change"] == "equal" for each in same)
+
+
+def test_the_page_names_what_differs_and_runs_no_code(branch: House, silt: Silt) -> None:
+    rewrite(branch, "main.orders", lambda row: {**row, "name": "<script>alert(1)</script>"})
+    page = silt("diff", "pr_17", "--key", "id", "--format", "html")
+    assert "silt.main.orders" in page and "&lt;script&gt;" in page
+    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
+
+
+def test_a_comment_names_what_the_last_command_has_built_and_reused(branch: House, silt: Silt, tmp_path: Path) -> None:
+    reused = {
+        "unique_id": "model.shop.kept",
+        "status": "success",
+        "adapter_response": {"skipped": True, "reused": True},
+    }
+    done = [
+        {"unique_id": "model.shop.orders", "status": "success", "adapter_response": {}},
+        {**reused, "message": "reused"},
+        {"unique_id": "test.shop.unique_orders_id.1", "status": "pass", "adapter_response": {}},
+    ]
+    (tmp_path / "run_results.json").write_text(json.dumps({"results": done, "elapsed_time": 12.34}))
+    rewrite(branch, "main.orders", lambda row: {**row, "name": "new"})
+    comment = silt("diff", "pr_17", "--format", "markdown", "--target-path", str(tmp_path))
+    assert "Last dbt command: 1 built, 1 reused, 1 passed, in 12.3 s" in comment
+    assert "Reused: `kept`" in comment

@@ -91,6 +91,13 @@ class CatalogOutside:
     catalog: Catalog
     listed_files: Container[str] = ()
 
+    @property
+    def published(self) -> Catalog:
+        return self.catalog
+
+    def forget_branch(self) -> None:
+        """Forgets nothing: the profile has no branch."""
+
     def dbt_errors(self) -> AbstractContextManager[None]:
         return nullcontext()
 
@@ -235,5 +242,5 @@ def test_a_run_that_another_process_ends_is_reported_as_it_is(
 
 def test_the_completed_publication_of_a_killed_process_is_named(store: Store, tmp_path: Path, said: list[str]) -> None:
     response = {"skipped": True, "table": "silt.main.kept", "table_version": 2}
-    assert module._published({}, [{"adapter_response": response}]).endswith("no table: silt.main.kept@v2")
-    assert module._published({}, []) == "Published: no table has changed"
+    assert module._published({}, [{"adapter_response": response}], "").endswith("no table: silt.main.kept@v2")
+    assert module._published({}, [], "") == "Published: no table has changed"

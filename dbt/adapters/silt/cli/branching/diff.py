@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from dbt.adapters.silt.cli.branching import differences
+from dbt.adapters.silt.cli.branching import diff_page, differences
+from dbt.adapters.silt.cli.branching.nodes import LastWork, unique_keys
 from dbt.adapters.silt.cli.output.answers import Answer
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, snapshot_of, subcommand
-from dbt.adapters.silt.engine.arrow.branch_diff import CHANGED, EQUAL, RelationDiff, diff_branch
+from dbt.adapters.silt.engine.arrow.branch_diff import CHANGED, EQUAL, RelationDiff, diff_branch, diff_branches
 from dbt.adapters.silt.engine.arrow.table_diff import Version, diff_tables
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
+from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.names.relation_names import full_name
 from dbt.adapters.silt.engine.kernel.errors import BranchNotFoundError, InvalidArgumentError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import KeyKind, table_keys
 
 _DIFFERENT = 1
+_FORMATS = ("text", "markdown", "json", "html")
 _DESCRIPTION = """\
-Compares a branch, or a run that is not published, with the tables at its beginning: `silt diff NAME`. Or compares two
-versions: `silt diff orders@v3` with the newest version, `silt diff orders@v3 orders@v5`, also of two tables and with
-times as in `orders@2026-01-31 12:00`. It shows which tables, views and functions are new, dropped or replaced, which
-columns differ, and how many rows were added, removed and changed, with the share of changed rows for each column.
-Rows are compared by --key, else by the table's unique or primary key, else by `unique_key` or a `unique` test of
-the model in dbt's manifest; without a key, a changed row counts as removed and added. Only files that differ are read.
-The hash of a branch is for `silt merge --if-hash`. With --exit-code, the exit code is 1 if anything differs."""
+Compares a branch, or a run that is not published, with the tables at its beginning: `silt diff NAME`; or two
+branches: `silt diff NAME OTHER`. Or compares two versions: `silt diff orders@v3` with the newest version, `silt
+diff orders@v3 orders@v5`, also of two tables and with times as in `orders@2026-01-31 12:00`. It shows which tables,
+views and functions are new, dropped or replaced, which columns differ, and how many rows were added, removed and
+changed, with the share of changed rows for each column. Rows are compared by --key, else by the table's unique or
+primary key, else by `unique_key` or a `unique` test of the model in dbt's manifest, else by the row ids of a table
+with row tracking; without any, a changed row counts as removed and added. Only files that differ are read. The hash
+of a branch is for `silt merge --if-hash`. With --exit-code, the exit code is 1 if anything differs."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "diff", "compare a branch with its base, or two versions", _DESCRIPTION)
     parser.add_argument("first", metavar="A", help="a branch, a run, or a table, also at a version or a time")
-    parser.add_argument("second", metavar="B", nargs="?", help="a table, also at a version or a time")
+    parser.add_argument("second", metavar="B", nargs="?", help="another branch, or a table, also at a version")
     parser.add_argument("--table", metavar="TABLE", help="only this table of the branch")
     parser.add_argument("--key", metavar="COLUMNS", help="columns that identify a row, as in id,day")
     parser.add_argument("--rows", type=int, metavar="N", default=3, help="show up to N rows of each kind; 3 by default")
-    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="text by default")
+    parser.add_argument("--format", choices=_FORMATS, default="text", help="text by default")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 if anything differs")
 
 
@@ -48,8 +49,10 @@ def run(arguments: Namespace) -> int:
     if arguments.rows < 0:
         raise InvalidArgumentError("the number of rows is negative", remedy="Give 0 or more")
     title, state, found = _compared(arguments)
-    if arguments.format == "markdown" and not arguments.json:
-        print("\n".join(differences.markdown(title, state, found)))
+    if arguments.format in ("markdown", "html") and not arguments.json:
+        work = last_work(arguments)
+        is_page = arguments.format == "html"
+        print("\n".join((diff_page.page if is_page else differences.markdown)(title, state, found, work)))
         code = 0
     else:
         answer = Answer(differences.document(title, state, found), differences.blocks(title, state, found))
@@ -59,9 +62,19 @@ def run(arguments: Namespace) -> int:
     return _DIFFERENT if arguments.exit_code and is_different else code
 
 
+def last_work(arguments: Namespace) -> LastWork | None:
+    """Returns what the project's last dbt command has built, if there is a project."""
+    return LastWork.of(open_warehouse(arguments, on_branch=False).target_path)
+
+
 def _compared(arguments: Namespace) -> tuple[str, str | None, list[RelationDiff]]:
     """Returns a title, the hash of the branch, and the differences."""
     key = [] if arguments.key is None else [each.strip() for each in arguments.key.split(",")]
+    if arguments.second is not None and not (_is_table(arguments.first) or _is_table(arguments.second)):
+        warehouse = open_warehouse(arguments, on_branch=False)
+        branches = [_branch(warehouse, each) for each in (arguments.first, arguments.second)]
+        if branches[0] is not None and branches[1] is not None:
+            return _of_branches(warehouse, (branches[0], branches[1]), arguments, key)
     if arguments.second is None and not _is_table(arguments.first):
         return _of_branch(open_warehouse(arguments, on_branch=False), arguments, key)
     if arguments.table is not None:
@@ -97,12 +110,38 @@ def _of_branch(
             remedy=f"Give an earlier version, as in `silt diff {arguments.first}@v0`",
         ) from error
     only = None if arguments.table is None else str(warehouse.name(arguments.table))
-    known = unique_keys(warehouse.target_path)
-
-    def key_of(name: str, table: Snapshot) -> Sequence[str]:
-        return key or declared_key(table.metadata.configuration) or known.get(name, ())
-
+    key_of = _keys(warehouse, key)
     return f"branch {arguments.first}", branch.state_hash(), diff_branch(branch, database, key_of, arguments.rows, only)
+
+
+def _branch(warehouse: OpenWarehouse, text: str) -> Branch | None:
+    """Returns the named branch or the branch of a run, if it exists."""
+    try:
+        return warehouse.catalog.named_branches(warehouse.database).branch(text)
+    except (BranchNotFoundError, RunNotFoundError):
+        return None
+
+
+def _of_branches(
+    warehouse: OpenWarehouse, branches: tuple[Branch, Branch], arguments: Namespace, key: Sequence[str]
+) -> tuple[str, None, list[RelationDiff]]:
+    """Compares two branches: what either has changed, and all relations if they begin at different moments."""
+    database = warehouse.database
+    before, after = (warehouse.catalog.on_branch(database, each) for each in branches)
+    names = {full_name(name) for each in branches for name in each.changed(database)}
+    cuts = {None if each.named is None else each.named.cut_ms for each in branches}
+    if len(cuts) > 1 or cuts == {None}:
+        names |= {each.name for side in (before, after) for each in side.all_relations(database)}
+    if arguments.table is not None:
+        names &= {warehouse.name(arguments.table)}
+    found = diff_branches(before, after, names, _keys(warehouse, key), arguments.rows)
+    return f"branches {arguments.first} and {arguments.second}", None, found
+
+
+def _keys(warehouse: OpenWarehouse, given: Sequence[str]) -> Callable[[str, Snapshot], Sequence[str]]:
+    """Returns the function that finds the key of a table, by its full name and a version of it."""
+    known = unique_keys(warehouse.target_path)
+    return lambda name, table: given or declared_key(table.metadata.configuration) or known.get(name, ())
 
 
 def declared_key(configuration: Mapping[str, str]) -> Sequence[str]:
@@ -110,34 +149,3 @@ def declared_key(configuration: Mapping[str, str]) -> Sequence[str]:
     keys = table_keys(configuration).values()
     by_kind = {each.kind: each.columns for each in reversed(list(keys))}
     return by_kind.get(KeyKind.PRIMARY_KEY) or by_kind.get(KeyKind.UNIQUE) or ()
-
-
-def unique_keys(target_path: Path | None) -> Mapping[str, Sequence[str]]:
-    """Returns the columns that identify a row of each node in dbt's manifest, by the full names of their tables: the
-    node's `unique_key`, or else the column of a `unique` test of all its rows.
-    """
-    try:
-        assert target_path is not None
-        nodes = json.loads((target_path / "manifest.json").read_text(encoding="utf-8"))["nodes"]
-        tested = {each["attached_node"]: key for each in nodes.values() if (key := _tested_key(each)) is not None}
-    except (AssertionError, OSError, ValueError, KeyError, AttributeError):
-        return {}
-    found: dict[str, Sequence[str]] = {}
-    for unique_id, node in nodes.items():
-        key = (node.get("config") or {}).get("unique_key") or tested.get(unique_id)
-        columns = [key] if isinstance(key, str) else key
-        if (
-            isinstance(columns, list)
-            and columns
-            and all(isinstance(each, str) and each.isidentifier() for each in columns)
-        ):
-            name = RelationName(node["database"], node["schema"], node.get("alias") or node["name"])
-            found[str(name)] = columns
-    return found
-
-
-def _tested_key(node: Mapping[str, Any]) -> str | None:
-    """Returns the column of a `unique` test of all rows; None for any other node."""
-    test = node.get("test_metadata") or {}
-    is_whole = (node.get("config") or {}).get("where") is None
-    return test["kwargs"].get("column_name") if test.get("name") == "unique" and is_whole else None

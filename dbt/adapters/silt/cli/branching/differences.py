@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dbt.adapters.silt.cli.branching.nodes import LastWork
 from dbt.adapters.silt.cli.output.answers import UNKNOWN, Block, Rows, count
 from dbt.adapters.silt.engine.arrow.branch_diff import EQUAL, RelationDiff
 from dbt.adapters.silt.engine.arrow.table_diff import Sample, TableDiff
 from dbt.adapters.silt.engine.kernel.printable import number_of
 
-_COLUMNS: Final = ("relation", "kind", "change", "#rows", "#added", "#removed", "#changed", "columns")
+COLUMNS: Final = ("relation", "kind", "change", "#rows", "#added", "#removed", "#changed", "columns")
 _MOST_LINES: Final = 60
 _LONGEST: Final = 40
 _EQUAL_NAMES: Final = 10
@@ -26,22 +27,24 @@ def blocks(title: str, state: str | None, found: Sequence[RelationDiff]) -> list
     """Returns the differences for people."""
     if not found:
         return [f"{title}: nothing has changed{_hash(state)}"]
-    shown: list[Block] = [Rows(_COLUMNS, [_row(each) for each in found], f"{title}: {summary(found)}")]
-    shown += [Rows(("row", "before", "after"), list(_samples(each)), each.name) for each in found if _has_samples(each)]
+    shown: list[Block] = [Rows(COLUMNS, [row_of(each) for each in found], f"{title}: {summary(found)}")]
+    shown += [
+        Rows(("row", "before", "after"), list(sample_rows(each)), each.name) for each in found if has_samples(each)
+    ]
     return [*shown, _hash(state).removeprefix("; ")] if state is not None else shown
 
 
-def markdown(title: str, state: str | None, found: Sequence[RelationDiff]) -> list[str]:
+def markdown(title: str, state: str | None, found: Sequence[RelationDiff], work: LastWork | None = None) -> list[str]:
     """Returns the lines of a comment, at most 60."""
     lines = [f"### {_cell(title)}: {summary(found) if found else 'nothing has changed'}", ""]
     different = [each for each in found if each.change != EQUAL]
     if different:
-        lines += _table(_COLUMNS, (_row(each) for each in different))
+        lines += _table(COLUMNS, (row_of(each) for each in different))
     for each in different:
-        if _has_samples(each):
-            lines += ["", f"**{_cell(each.name)}**", "", *_table(("row", "before", "after"), _samples(each))]
-    same = [f"`{_cell(each.name)}`" for each in found if each.change == EQUAL]
-    end = [f"Equal: {', '.join(same[:_EQUAL_NAMES])}{_more(len(same) - _EQUAL_NAMES)}"] if same else []
+        if has_samples(each):
+            lines += ["", f"**{_cell(each.name)}**", "", *_table(("row", "before", "after"), sample_rows(each))]
+    end = [f"{name}: {', '.join(f'`{_cell(each)}`' for each in names)}" for name, names in _ends(found, work).items()]
+    end += [] if work is None else [f"Last dbt command: {_cell(str(work))}"]
     end += [] if state is None else [f"Hash: `{state}`"]
     room = _MOST_LINES - len(end) - 1
     if len(lines) > room:
@@ -55,15 +58,23 @@ def summary(found: Sequence[RelationDiff]) -> str:
     return ", ".join(f"{number} {change}" for change, number in counted.items())
 
 
-def _more(number: int) -> str:
-    return f" and {number} more" if number > 0 else ""
+def _ends(found: Sequence[RelationDiff], work: LastWork | None) -> Mapping[str, Sequence[str]]:
+    """Returns the names of the relations that were built and are equal, and of the nodes that were reused."""
+    same = [each.name for each in found if each.change == EQUAL]
+    named = {"Equal": same, "Reused": [] if work is None else work.reused}
+    return {title: _some(names) for title, names in named.items() if names}
+
+
+def _some(names: Sequence[str]) -> Sequence[str]:
+    left = len(names) - _EQUAL_NAMES
+    return [*names[:_EQUAL_NAMES], f"{left} more"] if left > 0 else names
 
 
 def _hash(state: str | None) -> str:
     return "" if state is None else f"; hash {state}"
 
 
-def _row(each: RelationDiff) -> list[str]:
+def row_of(each: RelationDiff) -> list[str]:
     found = each.table
     if found is None:
         return [each.name, each.kind, each.change, count(each.rows), UNKNOWN, UNKNOWN, UNKNOWN, ""]
@@ -80,11 +91,11 @@ def _columns(found: TableDiff) -> Iterator[str]:
         yield f"{name} {100 * number / found.changed:.3g} %"
 
 
-def _has_samples(each: RelationDiff) -> bool:
+def has_samples(each: RelationDiff) -> bool:
     return each.table is not None and bool(each.table.samples)
 
 
-def _samples(each: RelationDiff) -> Iterator[list[str]]:
+def sample_rows(each: RelationDiff) -> Iterator[list[str]]:
     for sample in [] if each.table is None else each.table.samples:
         yield [sample.kind, _shown(sample.before), _shown(sample.after)]
 
@@ -121,6 +132,7 @@ def _json(each: RelationDiff) -> Mapping[str, Any]:
         "rows": found.rows_after,
         "rows_before": found.rows_before,
         "key": list(found.key),
+        "row_ids": found.by_row_ids,
         "columns": {
             "added": list(found.added_columns),
             "removed": list(found.removed_columns),

@@ -1,14 +1,16 @@
-"""Compares a branch with the tables, views and functions at its beginning."""
+"""Compares a branch with the tables, views and functions at its beginning, or two branches with each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.arrow.table_diff import TableDiff, Version, diff_tables
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
+from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.log_end import is_last
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel.files.stats_json import row_count
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning, NameChange
@@ -65,6 +67,57 @@ def diff_branch(
     return [_diff(each, names.get(each), tables.get(each), key_of, samples) for each in wanted]
 
 
+def diff_branches(
+    before: Catalog,
+    after: Catalog,
+    names: Iterable[RelationName],
+    key_of: Callable[[str, Snapshot], Sequence[str]],
+    samples: int = 0,
+) -> list[RelationDiff]:
+    """Returns how relations and functions differ between two branches, sorted by name.
+
+    Args:
+        before, after: the relations of each branch.
+        names: the relations and functions to compare.
+        key_of, samples: as for `diff_branch`.
+
+    Raises:
+        SiltError: as for `diff_tables`.
+    """
+    found = (_between(before, after, each, key_of, samples) for each in sorted(names, key=str))
+    return [each for each in found if each is not None]
+
+
+def _between(
+    before: Catalog,
+    after: Catalog,
+    name: RelationName,
+    key_of: Callable[[str, Snapshot], Sequence[str]],
+    samples: int,
+) -> RelationDiff | None:
+    old, new = _content(before, name), _content(after, name)
+    kind = next((each[0] for each in (new, old) if each is not None), None)
+    if kind is None:
+        return None
+    if old is None or new is None or old[0] != new[0]:
+        change = CREATED if old is None else DROPPED if new is None else REPLACED
+        return RelationDiff(str(name), kind, change)
+    if isinstance(old[1], Version) and isinstance(new[1], Version):
+        return _of_tables(str(name), old[1], new[1], key_of, samples)
+    return RelationDiff(str(name), kind, EQUAL if old[1] == new[1] else REPLACED)
+
+
+def _content(catalog: Catalog, name: RelationName) -> tuple[str, Version | str | None] | None:
+    """Returns the kind of a relation or function, and its version or its code; None if it does not exist."""
+    entry = catalog.find(name)
+    if entry is not None and entry.kind is RelationKind.TABLE:
+        log = catalog.table(name)
+        return Kind.TABLE.value, Version(log, log.snapshot())
+    if entry is not None:
+        return Kind.VIEW.value, catalog.view(name).text
+    return (Kind.FUNCTION.value, catalog.function(name).body) if catalog.has_function(name) else None
+
+
 def _diff(
     name: str,
     change: NameChange | None,
@@ -84,10 +137,21 @@ def _diff(
     if base is None:
         was_view = change is not None and change.before is not None
         return RelationDiff(name, Kind.TABLE.value, REPLACED if was_view else CREATED, rows=row_count(now.files))
-    columns = {each.lower() for each in base.schema.names} & {each.lower() for each in now.schema.names}
-    key = key_of(name, now)
-    usable = key if all(each.lower() in columns for each in key) else ()
-    found = diff_tables(Version(log.main, base), Version(log, now), usable, samples)
+    return _of_tables(name, Version(log.main, base), Version(log, now), key_of, samples)
+
+
+def _of_tables(
+    name: str,
+    before: Version,
+    after: Version,
+    key_of: Callable[[str, Snapshot], Sequence[str]],
+    samples: int,
+) -> RelationDiff:
+    """Compares two versions by their key, if both have its columns."""
+    columns = [{each.lower() for each in side.snapshot.schema.names} for side in (before, after)]
+    key = key_of(name, after.snapshot)
+    usable = key if all(each.lower() in columns[0] & columns[1] for each in key) else ()
+    found = diff_tables(before, after, usable, samples)
     return RelationDiff(name, Kind.TABLE.value, EQUAL if found.is_equal else CHANGED, found)
 
 

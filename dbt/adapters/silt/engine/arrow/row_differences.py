@@ -39,21 +39,28 @@ class RowDifferences:
     columns: Mapping[str, int] = field(default_factory=dict)
 
 
-def row_differences(before: pa.Table, after: pa.Table, key: Sequence[str] = ()) -> RowDifferences:
+def row_differences(
+    before: pa.Table, after: pa.Table, key: Sequence[str] = (), ids: tuple[pa.Array, pa.Array] | None = None
+) -> RowDifferences:
     """Compares rows. Equal rows are paired first; then, for each value of the key, the remaining rows are pairs of a
     changed row, as far as both tables have one; without a key, no row is changed.
 
     Args:
         before, after: tables with the same column names in the same order, whose types may differ.
         key: the names of the columns of the key.
+        ids: the ids of the rows of both tables, instead of a key; an equal row with another id is equal.
     """
     codes = {name: _codes(before.column(name), after.column(name)) for name in before.column_names}
     split, total = before.num_rows, before.num_rows + after.num_rows
-    removed, added = _unequal(_combined(codes.values(), total), split)
-    if not key:
+    rows = _combined(codes.values(), total)
+    of_ids = None if ids is None else _numbered(pa.concat_arrays(ids))
+    removed, added = _unequal(rows if of_ids is None else _combined([rows, of_ids], total), split)
+    if not key and of_ids is None:
         return RowDifferences(removed.to_pylist(), pc.subtract(added, split).to_pylist())
-    keys = _combined((codes[name] for name in key), total)
+    keys = _combined((codes[name] for name in key), total) if of_ids is None else of_ids
     pairs, left, new = _paired(removed, added, keys)
+    if of_ids is not None:
+        left, new = _with_other_values(rows, left, new)
     columns = {name: _count_changed(each, *pairs) for name, each in codes.items() if name not in key}
     changed = list(zip(pairs[0].to_pylist(), pc.subtract(pairs[1], split).to_pylist(), strict=True))
     return RowDifferences(left, [each - split for each in new], changed, {name: n for name, n in columns.items() if n})
@@ -75,6 +82,13 @@ def _unequal(rows: Codes, split: int) -> tuple[pa.Array, pa.Array]:
         more = abs(row["counts"] - row["counts_after"])
         excess[side].extend(each + side * split for each in at[len(at) - more :])
     return tuple(pa.concat_arrays([each, pa.array(more, pa.int64())]) for each, more in zip(found, excess, strict=True))
+
+
+def _with_other_values(rows: Codes, left: list[int], new: list[int]) -> tuple[list[int], list[int]]:
+    """Returns the positions on each side without the rows that are equal on both sides."""
+    positions = pa.array([*left, *new], pa.int64())
+    removed, added = _unequal(rows.take(positions), len(left))
+    return positions.take(removed).to_pylist(), positions.take(added).to_pylist()
 
 
 def _without(side: Codes, other: Codes) -> pa.Array:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from dbt.adapters.silt.engine.arrow import row_ids
 from dbt.adapters.silt.engine.arrow.read import TableRead
 from dbt.adapters.silt.engine.arrow.row_differences import RowDifferences, row_differences
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError
@@ -21,6 +22,10 @@ from dbt.adapters.silt.engine.kernel.table.paths import decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
 
 _FIELD_ID: Final = "delta.columnMapping.id"
+_UNKNOWN: Final = (-1 << 62, -1 << 61)
+"""The first numbers of rows without ids on both sides."""
+_Side: TypeAlias = tuple["Version", Sequence[str], Sequence[AddFile]]
+"""A version, the columns to compare, and the files that only this version has."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Sample:
     Attributes:
         kind: `removed`, `added` or `changed`.
         before, after: the row on each side, by the names of the columns; of a changed row its key and the columns that
-            have changed; None if the side does not have the row.
+            have changed, or the whole row if it has no key; None if the side does not have the row.
     """
 
     kind: str
@@ -54,7 +59,8 @@ class TableDiff:
         added_columns, removed_columns: names of columns that only the second or only the first version has.
         retyped: name, type before and type after of columns with another type.
         renamed: name before and after of columns that were renamed, as their ids show.
-        key: the columns that identify a row; empty if rows are compared as multisets.
+        key: the columns that identify a row; empty if rows are compared by their ids, or as multisets.
+        by_row_ids: whether rows are compared by the ids that row tracking gives them.
         rows_before, rows_after: how many rows each version has, if the log knows.
         removed, added, changed: how many rows differ.
         columns: how many changed rows have another value, by the names of the columns in the second version.
@@ -67,6 +73,7 @@ class TableDiff:
     retyped: Sequence[tuple[str, str, str]]
     renamed: Sequence[tuple[str, str]]
     key: Sequence[str]
+    by_row_ids: bool
     rows_before: int | None
     rows_after: int | None
     removed: int
@@ -87,7 +94,8 @@ def diff_tables(before: Version, after: Version, key: Sequence[str] = (), sample
     """Compares two versions. Rows are compared by the columns that both have.
 
     Args:
-        key: names of columns that identify a row, as in the second version; without columns, multisets are compared.
+        key: names of columns that identify a row, as in the second version; without columns, rows are compared by the
+            ids that row tracking gives them, or else as multisets.
         samples: how many rows of each kind are samples at most.
 
     Raises:
@@ -105,13 +113,15 @@ def diff_tables(before: Version, after: Version, key: Sequence[str] = (), sample
             f"only one of the versions has the column `{missing}` of the key", table=after.log.name
         )
     only_before, only_after = _differing(before, after)
-    old = _rows(before, only_before, [each.name for each, _ in pairs])
-    new = _rows(after, only_after, names)
+    sides = (before, [each.name for each, _ in pairs], only_before), (after, names, only_after)
+    ids = None if given or not pairs else _ids(*sides)
+    (old, new), of_rows = ([_rows(*each) for each in sides], None) if ids is None else ids
     old = old.rename_columns(names)
-    found = row_differences(old, new, given) if pairs else RowDifferences()
+    found = row_differences(old, new, given, of_rows) if pairs else RowDifferences()
     return TableDiff(
         *_columns(before.snapshot, after.snapshot, pairs),
         given,
+        of_rows is not None,
         row_count(before.snapshot.files),
         row_count(after.snapshot.files),
         len(found.removed),
@@ -162,7 +172,19 @@ def _key(log: DeltaLog, file: AddFile) -> tuple[str, str | None]:
     return where, None if file.deletion_vector is None else file.deletion_vector.unique_id
 
 
-def _rows(version: Version, files: Sequence[AddFile], names: Sequence[str]) -> pa.Table:
+def _ids(*sides: _Side) -> tuple[list[pa.Table], tuple[pa.Array, pa.Array]] | None:
+    """Returns the rows of both sides with their ids; None if their ids are not those of the same rows."""
+    (before, _, _), (after, _, _) = sides
+    if not row_ids.share_ids(before.log, after.log, (before.snapshot, after.snapshot)):
+        return None
+    found = [
+        row_ids.rows_with_ids(side.log, side.snapshot, names, files, first_unknown)
+        for (side, names, files), first_unknown in zip(sides, _UNKNOWN, strict=True)
+    ]
+    return [rows for rows, _ in found], (found[0][1], found[1][1])
+
+
+def _rows(version: Version, names: Sequence[str], files: Sequence[AddFile]) -> pa.Table:
     if not names:
         return pa.table({})
     scan = replace(ArrowScan.of(version.snapshot, names), files=tuple(files))
@@ -173,7 +195,8 @@ def _samples(found: RowDifferences, old: pa.Table, new: pa.Table, key: Sequence[
     for before, after in found.changed[:most]:
         sides = old.slice(before, 1), new.slice(after, 1)
         others = [name for name in new.column_names if name not in key]
-        shown = [*key, *(name for name in others if row_differences(*(each.select([name]) for each in sides)).added)]
+        changed = [name for name in others if row_differences(*(each.select([name]) for each in sides)).added]
+        shown = [*key, *changed] if key else new.column_names
         yield Sample("changed", *(each.select(shown).to_pylist()[0] for each in sides))
     for each in found.removed[:most]:
         yield Sample("removed", old.slice(each, 1).to_pylist()[0], None)

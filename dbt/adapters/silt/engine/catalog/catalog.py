@@ -12,7 +12,7 @@ from copy import copy
 from functools import partial
 from typing import cast
 
-from dbt.adapters.silt.engine.catalog.branches import named_documents
+from dbt.adapters.silt.engine.catalog.branches import copies, named_documents
 from dbt.adapters.silt.engine.catalog.branches.attempts import delete_old_branches, held_files
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.branch_database import BranchDatabase
@@ -101,7 +101,7 @@ class Catalog:
         Args:
             only: see `Branch.reopen`.
         """
-        return Branch(self._registers[check_identifier(database, "database")], branch_id).reopen(only=only)
+        return copies.with_id(self._registers[check_identifier(database, "database")], branch_id).reopen(only=only)
 
     def run_branches(self, database: str) -> RunBranches:
         """Returns the branches of the runs of a database."""

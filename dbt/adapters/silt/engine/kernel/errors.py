@@ -225,7 +225,7 @@ class MergeConflictError(ConcurrentModificationError):
     """A named branch and other programs have changed the same tables or names since the branch began."""
 
     code = "SILT_MERGE_CONFLICT"
-    remedy = "Nothing was merged: create the branch again, and repeat its changes on the present tables"
+    remedy = "Nothing was merged: build what is affected on the present tables (`silt branch NAME --update`)"
 
 
 class ConcurrentDropError(ConcurrentModificationError):

@@ -17,10 +17,9 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.dbt_command import CommandEnd
-from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, full_name
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, full_name, normalize
 from dbt.adapters.silt.engine.kernel.errors import (
     ConcurrentModificationError,
-    InvalidSettingError,
     RunInProgressError,
     SiltError,
     UnsupportedStatementError,
@@ -74,6 +73,10 @@ class Outside(Protocol):
         """The relations of the warehouse, without the changes of the run."""
 
     @property
+    def published(self) -> Catalog:
+        """The relations of the warehouse, also if the profile has a branch."""
+
+    @property
     def listed_files(self) -> Container[str]:
         """The files that this process lists if a log names them."""
 
@@ -85,6 +88,9 @@ class Outside(Protocol):
 
     def run_later(self, statement: LaterStatement) -> None:
         """Runs a statement of the run after its publication."""
+
+    def forget_branch(self) -> None:
+        """Finds the profile's branch again when it is next used."""
 
     def register(self, published: Collection[RelationName]) -> None:
         """Registers published tables in other catalogs."""
@@ -113,9 +119,6 @@ class RunPublication:
     def __init__(self, invocation: Invocation, credentials: Any, outside: Outside) -> None:
         with outside.dbt_errors():
             self._mode = publish_mode(invocation.variables, credentials.publish)
-            if credentials.branch and self._mode is not PublishMode.AT_ONCE:
-                problem = f"a command on the branch `{credentials.branch}` cannot publish: `silt merge` publishes it"
-                raise InvalidSettingError(problem, remedy="Leave the variable `silt_publish` out")
         self._invocation = invocation
         self._credentials = credentials
         self._database: str = credentials.database
@@ -135,7 +138,12 @@ class RunPublication:
     @property
     def catalog(self) -> Catalog:
         """The relations of the warehouse, as this command sees them."""
-        return self._on_branch or self._outside.catalog
+        return self._on_branch or self._base
+
+    @property
+    def _base(self) -> Catalog:
+        """The relations outside of the branch on which the statements of this command work."""
+        return self._outside.published if self.is_on else self._outside.catalog
 
     def begin(self) -> None:
         """Starts the run and opens its branch, once. If an earlier process has published the run, and was killed before
@@ -148,12 +156,13 @@ class RunPublication:
             self._invocation.on_connection(self.is_on)
             self._enter_named()
             if self.is_on and self.branch is None:
-                self._open_branch(self._outside.catalog)
+                self._open_branch(self._base)
 
     def _open_branch(self, catalog: Catalog) -> None:
         context = self._invocation.context
         catalog.open_schema(self._database, self._credentials.schema)
-        run = run_branches.BranchedRun(context.project, context.target, context.run_id)
+        onto = normalize(self._credentials.branch)
+        run = run_branches.BranchedRun(context.project, context.target, context.run_id, onto=onto)
         runs = catalog.run_branches(self._database)
         published = runs.waiting(run)
         if published is not None:
@@ -165,9 +174,9 @@ class RunPublication:
 
     def _enter_named(self) -> None:
         """Records that this command works on a named branch, once, so that the branch is not merged meanwhile."""
-        named = self._credentials.branch
+        named = "" if self.is_on else self._credentials.branch
         if named and not self._own.has_entered and self._invocation.which in PUBLISHING_COMMANDS:
-            branches = self._outside.catalog.named_branches(self._database)
+            branches = self._base.named_branches(self._database)
             self._own.enter(branches.commands(branches.find(named)))
 
     def first(self, ran: RanNodes) -> frozenset[str]:
@@ -188,7 +197,7 @@ class RunPublication:
     def _first(self, ran: RanNodes) -> frozenset[str]:
         if self._run is None or self.branch is None:
             return frozenset()
-        runs = self._outside.catalog.run_branches(self._database)
+        runs = self._base.run_branches(self._database)
         known = run_nodes.RunNodes() if self._invocation.is_new_run else runs.nodes(self._run)
         is_alone = bool(self._run.held) and not self._own.documents.at_work()
         nodes = self._corrected(ran, known, self.branch) if is_alone else known
@@ -235,7 +244,7 @@ class RunPublication:
     def _continue(self, lost: frozenset[Relation], branch: Branch, nodes: RunNodes) -> None:
         """Continues the run on another branch, without the changes of some relations."""
         assert self._run is not None and self.later is not None
-        catalog = self._outside.catalog
+        catalog = self._base
         runs = catalog.run_branches(self._database)
         self._run, self.branch, self.later = runs.begin_again(self._run, branch, lost, self.later, nodes)
         self._own.documents.move_to(self._run.branch)
@@ -281,7 +290,7 @@ class RunPublication:
         conflicts = branch.conflicts(self._database)
         if not conflicts:
             return frozenset()
-        known = self._outside.catalog.run_branches(self._database).nodes(self._run)
+        known = self._base.run_branches(self._database).nodes(self._run)
         work = affected.BranchWork(branch.changes(self._database), ran, known)
         found = work.affected_by_conflicts(conflicts, lambda: self._changed(work, branch))
         if found is None:
@@ -303,6 +312,7 @@ class RunPublication:
             decided = end if self.branch is None else self._ended(end, self.branch)
         finally:
             self.is_on, self.branch, self.later, self._on_branch = False, None, None, None
+            self._outside.forget_branch()
         if not end.interrupted:
             self._outside.write_duckdb_file()
         return decided
@@ -363,7 +373,7 @@ class RunPublication:
     def _lost(self, branch: Branch, cause: str = "") -> ConcurrentModificationError | None:
         """Returns the error that another process has ended the run while this command worked, if it has."""
         assert self._run is not None
-        how = self._outside.catalog.run_branches(self._database).end_of(self._run)
+        how = self._base.run_branches(self._database).end_of(self._run)
         if how is None:
             return None
         run_id = self._run.run_id
@@ -396,7 +406,7 @@ class RunPublication:
         """Publishes the changes; returns the error if they could not be published."""
         assert self._run is not None and self.branch is not None
         try:
-            runs = self._outside.catalog.run_branches(self._database)
+            runs = self._base.run_branches(self._database)
             runs.read_others(self._run, self.branch, self._own.documents)
             changed = self.branch.changed_names(self._database)
             versions = runs.publish(self._run, self.branch, self._own.documents)
@@ -407,7 +417,7 @@ class RunPublication:
         except SiltError as error:
             self._hold(str(error), error)
             return error
-        logger.info(_published(versions, results))
+        logger.info(_published(versions, results, self._credentials.branch))
         self._note(versions)
         self._enter(versions, results)
         self._outside.register({*changed, *map(full_name, versions)})
@@ -418,7 +428,7 @@ class RunPublication:
         this command had recorded its results before.
         """
         assert self._run is not None
-        how = self._outside.catalog.run_branches(self._database).end_of(self._run)
+        how = self._base.run_branches(self._database).end_of(self._run)
         if how is None:
             self._drop(error)
         elif how == "published":
@@ -437,7 +447,7 @@ class RunPublication:
         try:
             if self.later is not None:
                 self.later.read_others()
-            self._outside.catalog.run_branches(self._database).run_later(self._run, self._outside.run_later, self.later)
+            self._base.run_branches(self._database).run_later(self._run, self._outside.run_later, self.later)
         except (SiltError, DbtRuntimeError) as error:
             logger.error(f"The run {run_id} is published, but a statement after the publication failed: {error}")
             logger.error(f"  {later_statements.advice_on_rest(run_id)}")
@@ -472,7 +482,7 @@ class RunPublication:
             f"and it is dropped: {conflict}"
         )
         try:
-            self._outside.catalog.run_branches(self._database).drop(self._run, self.branch)
+            self._base.run_branches(self._database).drop(self._run, self.branch)
         except SiltError as error:
             logger.warning(f"The dropped changes could not be deleted: {error}")
 
@@ -497,7 +507,7 @@ class RunPublication:
         assert self._run is not None
         run_id = short_id(self._run.run_id)
         try:
-            self._outside.catalog.run_branches(self._database).hold(self._run, reason)
+            self._base.run_branches(self._database).hold(self._run, reason)
         except SiltError as error:
             logger.warning(f"The reason why this run is held could not be recorded: {error}")
         if failure is not None:
@@ -531,9 +541,9 @@ def _definitions(ran: RanNodes) -> dict[str, str]:
     return {**dict.fromkeys(ran.of_project, ""), **ran.definitions()}
 
 
-def _published(versions: Mapping[str, int], results: Sequence[Mapping[str, Any]]) -> str:
+def _published(versions: Mapping[str, int], results: Sequence[Mapping[str, Any]], named: str) -> str:
     if versions:
-        return f"Published at one moment: {_shown(versions)}"
+        return f"Published {f'into the branch {named} ' if named else ''}at one moment: {_shown(versions)}"
     responses = [each.get("adapter_response") or {} for each in results]
     earlier = {
         str(each["table"]): int(each["table_version"])

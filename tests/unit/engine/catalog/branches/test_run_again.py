@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
+from dbt.adapters.silt.engine.catalog.branches.named_documents import NamedBranch
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
@@ -117,7 +118,7 @@ def test_what_a_session_has_changed_before_it_sees_the_end_is_kept(store: Store)
     session = opened(store, 1).run_branches("silt").join(RUN.run_id)
     announce = branch.attempts.announce
 
-    def after_the_session(publication: int | None) -> None:
+    def after_the_session(publication: int | None, following: NamedBranch | None = None) -> None:
         append(opened(store, 1).on_branch("silt", session).table(NEW), "by hand")
         announce(publication)
 

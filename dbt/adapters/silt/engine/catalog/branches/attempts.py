@@ -13,6 +13,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any, Final, TypeVar
 
 from dbt.adapters.silt.engine.catalog.branches import named_documents
@@ -169,14 +170,39 @@ class BranchAttempts:
                 return decision.versions
         return None
 
-    def announce(self, publication: int | None) -> None:
-        """Records the next attempt to publish the branch, or its end; each number exists once.
+    def continuation(self) -> NamedBranch | None:
+        """Returns the named branch as it continues on another branch, if a publication has decided that it does.
 
         Raises:
+            CorruptLogError, StorageError: if its documents cannot be read.
+        """
+        for path in self._attempts():
+            publication, following = parsed(self._register.store, path, _attempt)
+            if publication is not None and following is not None:
+                decision = self._register.documents.decision(publication)
+                if decision is not None and decision.status is Status.PUBLISHED:
+                    return following
+        return None
+
+    def announce(self, publication: int | None, following: NamedBranch | None = None) -> None:
+        """Records the next attempt to publish the branch, or its end; each number exists once.
+
+        Args:
+            publication: the publication that decides about the attempt; None ends the branch.
+            following: the named branch as it continues on another branch if the publication is decided.
+
+        Raises:
+            Joined: if the attempt is recorded, and a session works on the branch, once.
             ConcurrentModificationError: if another process has recorded it.
         """
         number = self.number + 1
-        body = json.dumps({"publication": None if publication is None else str(publication), "format": FORMAT}).encode()
+        body = json.dumps(
+            {
+                "publication": None if publication is None else str(publication),
+                "following": None if following is None else asdict(following),
+                "format": FORMAT,
+            }
+        ).encode()
         self._register.store.make_folder(self._folder)
         if self._register.store.put_if_absent(f"{self._folder}/{number}{_ATTEMPT}", body) is PutResult.EXISTS:
             raise AttemptTakenError("another process has published, continued or dropped these changes")
@@ -188,9 +214,25 @@ class BranchAttempts:
 
     def _recorded(self) -> list[int | None]:
         """Returns the publication of each recorded attempt, or None if it closed the branch."""
-        store = self._register.store
-        paths = [path for path in documents(store, self._folder) if path.endswith(_ATTEMPT)]
-        return [parsed(store, path, _publication) for path in paths]
+        return [parsed(self._register.store, path, _attempt)[0] for path in self._attempts()]
+
+    def _attempts(self) -> list[str]:
+        return [path for path in documents(self._register.store, self._folder) if path.endswith(_ATTEMPT)]
+
+
+def latest(register: Publications, branch: NamedBranch) -> NamedBranch:
+    """Returns a named branch as it is now, after runs were published into it; its document then says so.
+
+    Raises:
+        CorruptLogError, StorageError: if its documents cannot be read.
+    """
+    found = branch
+    while (following := BranchAttempts(register, found.branch, found).continuation()) is not None:
+        found = replace(following, used_ms=max(following.used_ms, branch.used_ms))
+    if found is not branch:
+        with contextlib.suppress(errors.ReadOnlyStorageError):
+            named_documents.move(register.store, branch, found)
+    return found
 
 
 def documents(store: Store, folder: str) -> list[str]:
@@ -211,9 +253,13 @@ def parsed(store: Store, path: str, parse: Callable[[Any], T]) -> T:
     return parsed_document(path, store.read(path, DOCUMENT_BYTES), parse)
 
 
-def _publication(body: Any) -> int | None:
-    """Returns the publication of a recorded attempt, or None if it closed the branch."""
-    return None if body["publication"] is None else int(body["publication"])
+def _attempt(body: Any) -> tuple[int | None, NamedBranch | None]:
+    """Returns the publication of a recorded attempt, or None if it closed the branch, and how the branch continues."""
+    following = body.get("following")
+    return (
+        None if body["publication"] is None else int(body["publication"]),
+        None if following is None else named_documents.parse(following),
+    )
 
 
 def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
@@ -228,7 +274,8 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
         StorageError: if the storage failed.
     """
     held, location = {}, register.location_of(log)
-    named = named_documents.by_id(register.store)
+    present = (latest(register, each) for each in named_documents.all_named(register.store))
+    named = {each.branch: each for each in present}
     live = {branch_id for branch_id, is_old in _branches(register.store, register.clock, named) if not is_old}
     for branch_id in sorted(live | {each.branch for each in named.values() if each.is_live(register.clock)}):
         folder = f"{FOLDER}/{branch_id}/{location}"
@@ -264,10 +311,14 @@ def delete_old_branches(store: Store, clock: Clock) -> None:
 
 def _branches(store: Store, clock: Clock, named: Mapping[str, NamedBranch]) -> list[tuple[str, bool]]:
     """Returns the ids of the branches, and whether each is too old to be published."""
+    names = {each.name for each in named.values() if each.is_live(clock)}
 
     def is_old(branch_id: str) -> bool:
         own = named.get(branch_id)
-        return is_too_old(branch_id, clock) if own is None else not own.is_live(clock)
+        if own is not None:
+            return not own.is_live(clock)
+        # A branch continues on a copy, of which its document may not know yet.
+        return is_too_old(branch_id, clock) and named_documents.name_of_copy(store, branch_id) not in names
 
     return [(name, is_old(name)) for name in folders(store, FOLDER) if is_branch_id(name)]
 

@@ -6,16 +6,17 @@ owner, and expires when nothing has used it for some days.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
-from dbt.adapters.silt.engine.catalog.branches import named_documents
+from dbt.adapters.silt.engine.catalog.branches import named_documents, updates
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments, in_progress
 from dbt.adapters.silt.engine.catalog.branches.named_documents import NamedBranch
-from dbt.adapters.silt.engine.catalog.branches.run_branches import RunBranches
+from dbt.adapters.silt.engine.catalog.branches.run_branches import BranchedRun, RunBranches
+from dbt.adapters.silt.engine.catalog.branches.updates import BranchUpdate, NodesOf
 from dbt.adapters.silt.engine.catalog.names.relation_names import (
     RelationName,
     check_identifier,
@@ -30,7 +31,6 @@ DAYS: Final = 14
 """How many days a branch is left if nothing uses it, by default."""
 _MOST_DAYS: Final = 3650
 _SHORTEST_HASH: Final = 12
-_BEGUN: Final = "begun"
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class NamedBranches:
         self._store = register.store
         self._database = database
         self._schemas = schemas
+        self._runs = RunBranches(register)
 
     def all(self) -> list[NamedBranch]:
         """Returns the branches that have not ended or expired, sorted by name.
@@ -86,8 +87,12 @@ class NamedBranches:
         """
         live = (each for each in named_documents.all_named(self._store) if each.is_live(self._register.clock))
         return sorted(
-            (each for each in live if not self._opened(each).attempts.have_ended()), key=lambda each: each.name
+            (each for each in self._latest(live) if not self._opened(each).attempts.have_ended()),
+            key=lambda each: each.name,
         )
+
+    def _latest(self, branches: Iterable[NamedBranch]) -> Iterator[NamedBranch]:
+        return (branch_attempts.latest(self._register, each) for each in branches)
 
     def create(self, name: str, owner: str, days: int = DAYS) -> NamedBranch:
         """Creates a branch that begins with the present tables, without a copy.
@@ -106,9 +111,12 @@ class NamedBranches:
         branch_attempts.delete_old_branches(self._store, self._register.clock)
         name = self._checked_new(name, days)
         branch_id, now_ms = Branch(self._register).id, self._register.clock.now_ms()
-        created = NamedBranch(name, owner, branch_id, self._now_of_store(branch_id), days, now_ms)
+        created = NamedBranch(
+            name, owner, branch_id, named_documents.now_of_store(self._store, branch_id), days, now_ms
+        )
         while not named_documents.put_new(self._store, created):
             other = named_documents.read_named(self._store, created.path)
+            other = None if other is None else branch_attempts.latest(self._register, other)
             if other is not None and not self._is_gone(other):
                 raise errors.InvalidArgumentError(
                     f"the branch `{name}` exists: {other.owner} has created it",
@@ -184,10 +192,30 @@ class NamedBranches:
             CorruptLogError, StorageError: if the storage failed; repeating it completes it.
         """
         self._check_idle(branch)
+        for run in self._held(branch):
+            self._runs.drop(run, self._runs.existing(run, to_drop=True))
         opened = self._opened(branch)
         if not opened.attempts.was_published():
             opened.reopen(leaves_lost=True).close()
         named_documents.forget(self._store, branch)
+
+    def update(self, name: str, nodes_of: NodesOf) -> BranchUpdate:
+        """Moves a branch to the present tables, and returns the nodes that must then be built again: see `built_again`.
+
+        Raises:
+            BranchNotFoundError: if the branch does not exist.
+            RunInProgressError: if a dbt command works on it, or a run is held that is to be published into it.
+            SiltError: as `update_branch`.
+        """
+        self._store.check_writable()
+        branch = self.find(name)
+        self._check_idle(branch)
+        self._check_none_held(branch)
+        return updates.update_branch(self._register, self._database, branch.name, nodes_of)
+
+    def built_again(self, name: str) -> None:
+        """Records that all nodes are built again which the updates of a branch have named. Raises as `find`."""
+        updates.note_built(self._register, self.find(name).name)
 
     def merge(self, name: str, if_hash: str | None = None) -> dict[str, int]:
         """Publishes all changes of a branch at one moment, or none, and ends it; returns the new version of each
@@ -198,18 +226,20 @@ class NamedBranches:
 
         Raises:
             BranchNotFoundError: if the branch does not exist.
-            RunInProgressError: if a dbt command works on it.
+            RunInProgressError: if a dbt command works on it, or a run is held that is to be published into it.
             MergeConflictError: if other programs have changed the same tables or names.
             ConcurrentModificationError: if the branch has changed since it had that hash, or another process merges or
                 deletes it.
             SiltError: as `Branch.publish_once`.
         """
         known = named_documents.read_named(self._store, named_documents.path_of(normalize(name)))
-        branch = self.find(name) if known is None else known
+        branch = self.find(name) if known is None else branch_attempts.latest(self._register, known)
         opened = self._opened(branch)
         if opened.attempts.was_published():
             return self._merged_before(branch, opened)
         self._check_idle(branch)
+        self._check_none_held(branch)
+        self._check_none_owed(branch)
         opened.reopen()
         self._check_conflicts(branch, opened)
         try:
@@ -254,9 +284,30 @@ class NamedBranches:
         return versions
 
     def _check_idle(self, branch: NamedBranch) -> None:
-        at_work = self.commands(branch).at_work()
+        of_runs = (self._runs.commands(each) for each in self._held(branch))
+        at_work = [command for each in (self.commands(branch), *of_runs) for command in each.at_work()]
         if at_work:
             raise in_progress(at_work)
+
+    def _check_none_held(self, branch: NamedBranch) -> None:
+        held = [each.run_id for each in self._held(branch)]
+        if held:
+            raise errors.RunInProgressError(
+                f"the run {held[0]} on the branch `{branch.name}` is held, so the branch does not have its changes",
+                remedy=f"Publish it into the branch (`silt publish {held[0]}`), or drop it (`silt drop-run {held[0]}`)",
+            )
+
+    def _check_none_owed(self, branch: NamedBranch) -> None:
+        owed = sorted(updates.owed_nodes(self._register, branch.branch))
+        if owed:
+            raise errors.ConcurrentModificationError(
+                f"the branch `{branch.name}` was updated and must build {', '.join(owed)} again",
+                remedy=f"Build it: `silt branch {branch.name} --update`",
+            )
+
+    def _held(self, branch: NamedBranch) -> list[BranchedRun]:
+        """Returns the runs that are not yet published into a branch."""
+        return [each for each in self._runs.all() if each.onto == branch.name]
 
     def _branch_of(self, text: str) -> Branch:
         found = self._known(text)
@@ -265,14 +316,15 @@ class NamedBranches:
             return self._opened(found)
         known = [each.name for each in self.all()]
         try:
-            return Branch(self._register, RunBranches(self._register).find(text).branch)
+            return self._runs.of(text)
         except errors.RunNotFoundError as error:
             if not known or "too short" in error.problem or "begin with" in error.problem:
                 raise
             raise _missing(f"there is no branch and no run `{text}`", text, known) from error
 
     def _known(self, text: str) -> NamedBranch | None:
-        found = named_documents.read_named(self._store, named_documents.path_of(normalize(text)))
+        known = named_documents.read_named(self._store, named_documents.path_of(normalize(text)))
+        found = None if known is None else branch_attempts.latest(self._register, known)
         return None if found is None or self._is_gone(found) else found
 
     def _is_gone(self, branch: NamedBranch) -> bool:
@@ -289,22 +341,11 @@ class NamedBranches:
             raise errors.InvalidArgumentError(
                 f"a branch cannot expire after {days} days", remedy=f"Give 1 to {_MOST_DAYS} days"
             )
-        run = next(
-            (each.run_id for each in RunBranches(self._register).all() if normalize(each.run_id).startswith(name)), None
-        )
+        run = next((each.run_id for each in self._runs.all() if normalize(each.run_id).startswith(name)), None)
         if run is not None or name in self._schemas(self._database):
             what = f"the schema `{name}` exists" if run is None else f"the run `{run}` is not published"
             raise errors.InvalidArgumentError(f"{what}, and the names would be confused", remedy="Choose another name")
         return name
-
-    def _now_of_store(self, branch_id: str) -> int:
-        """Returns the present time by the clock of the storage, which also gives the times of commits."""
-        folder = f"{branch_attempts.FOLDER}/{branch_id}"
-        self._store.make_folder(folder)
-        self._store.put(f"{folder}/{_BEGUN}", b"{}")
-        status = self._store.status(f"{folder}/{_BEGUN}")
-        assert status is not None
-        return status.modified_ms
 
 
 def _missing(problem: str, text: str, known: Sequence[str]) -> errors.BranchNotFoundError:

@@ -33,6 +33,7 @@ _logger = logging.getLogger(__name__)
 
 _NAMED: Final = "_branches/named"
 _USED: Final = ".used.json"
+_BEGUN: Final = "begun"
 _DAY_MS: Final = 24 * 60 * 60 * 1000
 
 
@@ -94,7 +95,7 @@ def read_named(store: Store, path: str) -> NamedBranch | None:
         StorageError: if the storage failed.
     """
     try:
-        found = parsed(path, store.read(path, DOCUMENT_BYTES), _named)
+        found = parsed(path, store.read(path, DOCUMENT_BYTES), parse)
     except ObjectMissing:
         return None
     with contextlib.suppress(ObjectMissing, errors.CorruptLogError):
@@ -177,6 +178,44 @@ def _was_published(register: Publications, publication: int, cut_ms: int) -> boo
     return decided is None or decided.modified_ms <= cut_ms  # the document of an old publication was deleted
 
 
+def now_of_store(store: Store, branch_id: str) -> int:
+    """Returns the present time by the clock of the storage, which also gives the times of commits, for a new branch.
+
+    Raises:
+        StorageError: if the storage failed.
+    """
+    folder = f"_branches/{branch_id}"
+    store.make_folder(folder)
+    store.put(f"{folder}/{_BEGUN}", b"{}")
+    status = store.status(f"{folder}/{_BEGUN}")
+    assert status is not None
+    return status.modified_ms
+
+
+def move(store: Store, earlier: NamedBranch, later: NamedBranch) -> None:
+    """Lets the name of a branch mean the branch on which it continues, unless it means another one since.
+
+    Raises:
+        StorageError: if the storage failed.
+    """
+    present = read_named(store, earlier.path)
+    if present is not None and present.branch == earlier.branch:
+        store.put(later.path, json.dumps({"format": FORMAT, **asdict(later)}, ensure_ascii=False).encode())
+
+
+def copy_path(branch_id: str) -> str:
+    """Returns the path of the document of a copy of a named branch, by the copy's id."""
+    return f"_branches/{branch_id}/copy.json"
+
+
+def name_of_copy(store: Store, branch_id: str) -> str | None:
+    """Returns the name of the branch of which a branch is a copy, if it is a copy. Raises as `read_named`."""
+    with contextlib.suppress(ObjectMissing):
+        path = copy_path(branch_id)
+        return parsed(path, store.read(path, DOCUMENT_BYTES), lambda body: parse(body["of"])).name
+    return None
+
+
 def _used_path(path: str) -> str:
     return f"{path.removesuffix('.json')}{_USED}"
 
@@ -185,7 +224,12 @@ def _used(body: Any) -> int:
     return int(body["used_ms"])
 
 
-def _named(body: Any) -> NamedBranch:
+def parse(body: Any) -> NamedBranch:
+    """Returns the named branch in a document.
+
+    Raises:
+        ValueError, KeyError, TypeError: if it is not the document of a named branch.
+    """
     name, owner, branch = (str(body[key]) for key in ("name", "owner", "branch"))
     if not (branch.isascii() and branch.isdigit()):
         raise ValueError(f"{branch!r:.100} is not the id of a branch")

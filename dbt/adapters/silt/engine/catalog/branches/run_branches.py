@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
+from dbt.adapters.silt.engine.catalog.branches import copies
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments, in_progress
 from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
@@ -58,6 +59,7 @@ class BranchedRun:
         run_id: its id within the project and the target.
         branch: the id of its branch.
         held: why it was not published when a command of it ended; empty if no command has ended so.
+        onto: the name of the branch into which it is published; empty if it is published for everyone.
     """
 
     project: str
@@ -65,11 +67,12 @@ class BranchedRun:
     run_id: str
     branch: str = ""
     held: str = ""
+    onto: str = ""
 
     @property
     def path(self) -> str:
         """The path of its document, relative to the database's root."""
-        key = json.dumps([self.project, self.target, self.run_id])
+        key = json.dumps([self.project, self.target, self.run_id, *filter(None, [self.onto])])
         return f"{_RUNS}/{file_name(key)}.json"
 
 
@@ -130,6 +133,7 @@ class RunBranches:
             enter: records the command of this process; called again if the branch has ended.
 
         Raises:
+            BranchNotFoundError: if the branch into which the run is published does not exist.
             ReadOnlyStorageError: if the database is read-only.
             CorruptLogError: if a document of the branch cannot be read.
             StorageError: if the storage failed.
@@ -141,18 +145,25 @@ class RunBranches:
             if known is not None and branch_attempts.is_too_old(known.branch, self._register.clock):
                 self._store.delete(run.path)
                 known = None
-            begun = known or replace(run, branch=Branch(self._register).id, held="")
+            begun = known or replace(run, branch=self._new_branch(run).id, held="")
             self._store.make_folder(_RUNS)
             if known is None and self._store.put_if_absent(run.path, _text(begun)) is not PutResult.CREATED:
                 continue
             # A publisher records its attempt and then looks for commands; a command does so in the other order.
             commands = self.commands(begun)
             enter(commands)
-            branch = Branch(self._register, begun.branch)
+            branch = self._branch(begun)
             if not branch.attempts.was_published():
                 return begun, branch.reopen()
             commands.leave()
             self._store.delete(run.path)
+
+    def _new_branch(self, run: BranchedRun) -> Branch:
+        return copies.copied(self._register, run.onto) if run.onto else Branch(self._register)
+
+    def _branch(self, run: BranchedRun) -> Branch:
+        """Returns the branch of a run, to be opened by `reopen`."""
+        return copies.with_id(self._register, run.branch) if run.onto else Branch(self._register, run.branch)
 
     def existing(self, run: BranchedRun, to_drop: bool = False) -> Branch:
         """Returns the branch of a run.
@@ -164,7 +175,7 @@ class RunBranches:
             ConcurrentModificationError: if it was published or closed.
             CorruptLogError, StorageError: as `open`.
         """
-        branch = Branch(self._register, run.branch)
+        branch = self._branch(run)
         if branch.attempts.was_published():
             how = self.end_of(run)
             self._store.delete(run.path)
@@ -183,7 +194,11 @@ class RunBranches:
             ConcurrentModificationError, CorruptLogError, StorageError: as `Branch.join`.
         """
         self._store.check_writable()
-        return Branch(self._register, self.find(text).branch).join()
+        return self.of(text).join()
+
+    def of(self, text: str) -> Branch:
+        """Returns the branch of a run, to be opened by `reopen`. Raises as `find`."""
+        return self._branch(self.find(text))
 
     def hold(self, run: BranchedRun, why: str) -> None:
         """Records why a run was not published, unless another process has ended it.
@@ -436,7 +451,8 @@ def _found(text: str, known: Sequence[BranchedRun]) -> BranchedRun | None:
 
 
 def _run(body: Any) -> BranchedRun:
-    return BranchedRun(**{name: str(body[name]) for name in asdict(BranchedRun("", "", ""))})
+    found = {name: str(body[name]) for name in ("project", "target", "run_id", "branch", "held")}
+    return BranchedRun(**found, onto=str(body.get("onto", "")))
 
 
 def _text(run: BranchedRun) -> bytes:
