@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
@@ -99,7 +100,7 @@ class BranchDatabase:
 
     def relations(self, schema: str) -> list[RelationEntry]:
         self._require(schema)
-        found = {each.name: each for each in map(self._shown, self._main.relations(schema)) if each is not None}
+        found = {each.name: each for each in self._all_shown(self._main.relations(schema)) if each is not None}
         for change in self._branch.changes_in(schema):
             name = RelationName(self._name, schema, change.name)
             found.pop(name, None)
@@ -116,11 +117,20 @@ class BranchDatabase:
             return None if entry is None else self._shown(entry)
         return None if change.after is None else RelationEntry(name, _KINDS[change.after.kind])
 
+    def _all_shown(self, listed: list[RelationEntry]) -> list[RelationEntry | None]:
+        if self._branch.named is None or self.store.has_folders:
+            return [self._shown(each) for each in listed]
+        with ThreadPoolExecutor(self.store.files_at_once) as pool:
+            return list(pool.map(self._shown, listed))
+
     def _shown(self, entry: RelationEntry) -> RelationEntry | None:
         """Returns a relation that the branch has not changed, unless it is a table that was created later."""
         if self._branch.named is None or entry.kind is not RelationKind.TABLE:
             return entry
-        return None if self._branch.hides(self._main.table(entry.name)) else entry
+        return None if self._branch.hides(self._main.listed(entry.name)) else entry
+
+    def listed(self, name: RelationName) -> DeltaLog:
+        return self.table(name)
 
     def rename(self, name: RelationName, new_name: RelationName) -> None:
         """Renames a view; repeating an interrupted rename completes it. In folders, the name of a table is its folder,

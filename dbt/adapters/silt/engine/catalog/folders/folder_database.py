@@ -134,6 +134,9 @@ class FolderDatabase:
             return self._tables.log_of(self._store, name)
         raise no_table(self._tables, self._documents, name)
 
+    def listed(self, name: RelationName) -> DeltaLog:
+        return self._tables.log_of(self._store, name)
+
     def table_of_file(self, path: str) -> RelationName | None:
         before, root, below = path.partition(f"{self._store.root.rstrip('/')}/")
         steps = below.split("/")

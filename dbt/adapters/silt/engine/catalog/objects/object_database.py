@@ -131,6 +131,10 @@ class ObjectDatabase:
             return self._ends.log(name, entry)
         raise name_errors.nothing(name, "table or view") if entry is None else name_errors.is_no_table(name)
 
+    def listed(self, name: RelationName) -> DeltaLog:
+        entry = self._register.last_seen.find(name)
+        return self._ends.log(name, entry) if isinstance(entry, TableEntry) else self.table(name)
+
     def table_of_file(self, path: str) -> RelationName | None:
         root = f"{self._store.root.rstrip('/')}/"
         for schema, names in self._register.last_seen.schemas.items():
