@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5554,
+    "cli": 5577,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
@@ -24,11 +24,11 @@ ROOMS = {
     "engine/arrow": 1125,
     "engine/audits": 627,
     "engine/builds": 1050,
-    "engine/catalog": 8538,
+    "engine/catalog": 8559,
     "engine/changed_keys": 1254,
     "engine/commands": 13713,
     "engine/datasource": 2250,
-    "engine/kernel": 23850,
+    "engine/kernel": 23864,
     "engine/sql": 7750,
     "engine/statements": 7953,
     "kept_spark": 1150,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4453,
     "status_lines": 550,
 }
-TOTAL = 109045
+TOTAL = 109103
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

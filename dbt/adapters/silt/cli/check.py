@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, size
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
     NotATableError,
     RelationNotFoundError,
@@ -24,7 +25,9 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance.file_check import check_files
 from dbt.adapters.silt.engine.kernel.maintenance.log_check import check_log
 from dbt.adapters.silt.engine.kernel.maintenance.problems import Problem, ProblemKind
+from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.printable import number_of
+from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.run_history import problem_of
 
@@ -37,7 +40,8 @@ _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\
 Replays each table's log from its beginning and compares every checkpoint and version checksum with it; checks that each
 file of the newest version exists and has the right size; compares its columns and statistics with the file's footer,
-and reads the column if they differ; reads every deletion vector. With --data it also reads every page of every file.
+and reads the column if they differ; reads every deletion vector; and names the branches of which files are missing, as
+after a VACUUM by a program that does not know branches. With --data it also reads every page of every file.
 Nothing is changed. The exit code is 1 if a problem is found.
 A table that needs a feature which this version does not support is named, but not checked."""
 _CHECKS = 3
@@ -76,6 +80,10 @@ def run(arguments: Namespace) -> int:
         if arguments.table is not None:
             log = table_of(arguments.table, arguments)
             checked = [check(log, bars.of_table(log.name), arguments.data)]
+            if "/" not in arguments.table:
+                warehouse = open_warehouse(arguments, on_branch=False)
+                name = warehouse.existing(arguments.table)
+                checked = [_with_branches(warehouse.catalog, name, checked[0], _branches(warehouse.catalog))]
         else:
             checked = list(_all(open_warehouse(arguments, on_branch=False).catalog, bars, arguments.data))
     return show(answer(checked, arguments.data), arguments.json)
@@ -119,10 +127,36 @@ def answer(checked: list[Checked], data: bool = False) -> Answer:
     return Answer(document, [*blocks, _summary(checked, len(rows), data)], 1 if rows else 0)
 
 
+def _branches(catalog: Catalog) -> dict[str, str]:
+    """Returns the named branches and the runs that are not published, by the ids of their branches, for messages."""
+    found: dict[str, str] = {}
+    for database in catalog.databases():
+        found |= {each.branch: f"run {each.run_id}" for each in catalog.run_branches(database).all()}
+        found |= {each.branch: f"branch {each.name}" for each in catalog.named_branches(database).all()}
+    return found
+
+
+def _with_branches(catalog: Catalog, name: RelationName, checked: Checked, branches: Mapping[str, str]) -> Checked:
+    """Adds the files of the table that branches need and that are missing; of the newest version, they are known."""
+    if checked.snapshot is None or not branches:
+        return checked
+    log = catalog.table(name)
+    present = set(named_files(checked.snapshot.files))
+    problems = [
+        Problem(ProblemKind.FILE_MISSING, f"{path} is missing, and {branches[branch]} needs it", path=path)
+        for branch, files in sorted(catalog.held_files(log).items())
+        for path in sorted(files - present)
+        if branch in branches and not is_absolute(path) and log.store.status(path) is None
+    ]
+    return replace(checked, problems=(*checked.problems, *problems))
+
+
 def _all(catalog: Catalog, bars: Any, data: bool) -> Iterator[Checked]:
+    branches = _branches(catalog)
     for name in bars.over(list(catalog.all_tables())):
         try:
-            yield check(catalog.table(name), bars.of_table(str(name)), data)
+            checked = check(catalog.table(name), bars.of_table(str(name)), data)
+            yield _with_branches(catalog, name, checked, branches)
         except (RelationNotFoundError, SchemaNotFoundError):  # dropped meanwhile
             continue
         except Exception as error:

@@ -311,3 +311,27 @@ def test_a_comment_names_what_the_last_command_has_built_and_reused(branch: Hous
     comment = silt("diff", "pr_17", "--format", "markdown", "--target-path", str(tmp_path))
     assert "Last dbt command: 1 built, 1 reused, 1 passed, in 12.3 s" in comment
     assert "Reused: `kept`" in comment
+
+
+def test_files_that_a_foreign_vacuum_has_deleted_are_named_with_the_branch(
+    shop: House, branch: House, silt: Silt, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite(branch, "main.orders", lambda row: {**row, "name": "new"}, file=0)
+    log = shop.catalog.table(shop.name("main.orders"))
+    _, lost = log.snapshot().add_files()
+    commit.commit(
+        log,
+        log.snapshot(),
+        Changes(Operation("DELETE"), removes=(lost.remove(log.clock.now_ms()),)),
+        ReadSet(whole_table=True),
+        commit.CommitSettings(),
+    )
+    assert "no problem" in silt("check")
+    log.store.delete(lost.path)
+    where = ["--warehouse", str(shop.folder)]
+    for table in ([], ["main.orders"]):
+        capsys.readouterr()
+        assert main(["check", *table, *where]) == 1
+        assert f"{lost.path} is missing, and branch pr_17 needs it" in capsys.readouterr().out
+    assert main(["sql", "--branch", "pr_17", "select sum(id) from main.orders", *where]) != 0
+    assert "silt branch NAME --update" in capsys.readouterr().err

@@ -12,20 +12,20 @@ from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcomm
 from dbt.adapters.silt.engine.catalog.branches.named_branches import DAYS
 
 _DESCRIPTION = f"""\
-Creates a branch of the warehouse: it begins with the tables as they are now, without a copy, and what is changed on it
-is visible on it only. `branch: NAME` in the profile, `silt sql --branch NAME` and `set silt.branch = NAME` read and
-write there. A branch that nothing has used for {DAYS} days expires. With --delete, it is deleted with its changes.
-With --update, it moves to the present tables: what only the branch has changed is kept, and the nodes whose tables or
-inputs others have changed since are built again on the branch, by `dbt build`."""
+Creates a branch of the warehouse: it begins with the tables as they are now, without a copy, and what is changed on
+it is visible on it only. `branch: NAME` in the profile, `silt sql --branch NAME` and `set silt.branch = NAME` read
+and write there. A branch that nothing has used for {DAYS} days expires. With --delete, it is deleted with its
+changes. With --update, it moves to the present tables: changes of tables that only the branch has changed stay, and
+nodes whose tables or inputs others have changed since are built again on the branch, by `dbt build`."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "branch", "create or delete a named branch", _DESCRIPTION)
     parser.add_argument("name", metavar="NAME", help="the name of the branch")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--delete", action="store_true", help="delete the branch, with its changes")
-    what.add_argument("--update", action="store_true", help="move the branch to the present tables")
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--delete", action="store_true", help="delete the branch, with its changes")
+    either.add_argument("--update", action="store_true", help="move the branch to the present tables")
     parser.add_argument(
         "--expires", type=int, metavar="DAYS", default=DAYS, help=f"the days without use until it expires; {DAYS}"
     )

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 
-from dbt.adapters.silt.cli.branching import diff_page, differences
+from dbt.adapters.silt.cli.branching import differences
 from dbt.adapters.silt.cli.branching.nodes import LastWork, unique_keys
 from dbt.adapters.silt.cli.output.answers import Answer
 from dbt.adapters.silt.cli.output.rendering import show
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
     if arguments.format in ("markdown", "html") and not arguments.json:
         work = last_work(arguments)
         is_page = arguments.format == "html"
-        print("\n".join((diff_page.page if is_page else differences.markdown)(title, state, found, work)))
+        print("\n".join((differences.page if is_page else differences.markdown)(title, state, found, work)))
         code = 0
     else:
         answer = Answer(differences.document(title, state, found), differences.blocks(title, state, found))
@@ -63,7 +63,7 @@ def run(arguments: Namespace) -> int:
 
 
 def last_work(arguments: Namespace) -> LastWork | None:
-    """Returns what the project's last dbt command has built, if there is a project."""
+    """Returns the work of the project's last dbt command, if there is a project."""
     return LastWork.of(open_warehouse(arguments, on_branch=False).target_path)
 
 
@@ -125,7 +125,7 @@ def _branch(warehouse: OpenWarehouse, text: str) -> Branch | None:
 def _of_branches(
     warehouse: OpenWarehouse, branches: tuple[Branch, Branch], arguments: Namespace, key: Sequence[str]
 ) -> tuple[str, None, list[RelationDiff]]:
-    """Compares two branches: what either has changed, and all relations if they begin at different moments."""
+    """Compares the relations that either branch has changed, and all of them if they begin at different moments."""
     database = warehouse.database
     before, after = (warehouse.catalog.on_branch(database, each) for each in branches)
     names = {full_name(name) for each in branches for name in each.changed(database)}

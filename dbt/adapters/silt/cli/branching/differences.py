@@ -1,9 +1,10 @@
-"""Renders differences of branches and tables: as blocks, as JSON, and as Markdown for a comment."""
+"""Renders differences of branches and tables: as blocks, as JSON, as Markdown for a comment, and as a page of HTML."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from typing import Any, Final
 
 from dbt.adapters.silt.cli.branching.nodes import LastWork
@@ -11,8 +12,9 @@ from dbt.adapters.silt.cli.output.answers import UNKNOWN, Block, Rows, count
 from dbt.adapters.silt.engine.arrow.branch_diff import EQUAL, RelationDiff
 from dbt.adapters.silt.engine.arrow.table_diff import Sample, TableDiff
 from dbt.adapters.silt.engine.kernel.printable import number_of
+from dbt.adapters.silt.report.page import plain_page
 
-COLUMNS: Final = ("relation", "kind", "change", "#rows", "#added", "#removed", "#changed", "columns")
+_COLUMNS: Final = ("relation", "kind", "change", "#rows", "#added", "#removed", "#changed", "columns")
 _MOST_LINES: Final = 60
 _LONGEST: Final = 40
 _EQUAL_NAMES: Final = 10
@@ -27,10 +29,8 @@ def blocks(title: str, state: str | None, found: Sequence[RelationDiff]) -> list
     """Returns the differences for people."""
     if not found:
         return [f"{title}: nothing has changed{_hash(state)}"]
-    shown: list[Block] = [Rows(COLUMNS, [row_of(each) for each in found], f"{title}: {summary(found)}")]
-    shown += [
-        Rows(("row", "before", "after"), list(sample_rows(each)), each.name) for each in found if has_samples(each)
-    ]
+    shown: list[Block] = [Rows(_COLUMNS, [_row(each) for each in found], f"{title}: {summary(found)}")]
+    shown += [Rows(("row", "before", "after"), list(_samples(each)), each.name) for each in found if _has_samples(each)]
     return [*shown, _hash(state).removeprefix("; ")] if state is not None else shown
 
 
@@ -39,10 +39,10 @@ def markdown(title: str, state: str | None, found: Sequence[RelationDiff], work:
     lines = [f"### {_cell(title)}: {summary(found) if found else 'nothing has changed'}", ""]
     different = [each for each in found if each.change != EQUAL]
     if different:
-        lines += _table(COLUMNS, (row_of(each) for each in different))
+        lines += _table(_COLUMNS, (_row(each) for each in different))
     for each in different:
-        if has_samples(each):
-            lines += ["", f"**{_cell(each.name)}**", "", *_table(("row", "before", "after"), sample_rows(each))]
+        if _has_samples(each):
+            lines += ["", f"**{_cell(each.name)}**", "", *_table(("row", "before", "after"), _samples(each))]
     end = [f"{name}: {', '.join(f'`{_cell(each)}`' for each in names)}" for name, names in _ends(found, work).items()]
     end += [] if work is None else [f"Last dbt command: {_cell(str(work))}"]
     end += [] if state is None else [f"Hash: `{state}`"]
@@ -74,7 +74,7 @@ def _hash(state: str | None) -> str:
     return "" if state is None else f"; hash {state}"
 
 
-def row_of(each: RelationDiff) -> list[str]:
+def _row(each: RelationDiff) -> list[str]:
     found = each.table
     if found is None:
         return [each.name, each.kind, each.change, count(each.rows), UNKNOWN, UNKNOWN, UNKNOWN, ""]
@@ -91,11 +91,11 @@ def _columns(found: TableDiff) -> Iterator[str]:
         yield f"{name} {100 * number / found.changed:.3g} %"
 
 
-def has_samples(each: RelationDiff) -> bool:
+def _has_samples(each: RelationDiff) -> bool:
     return each.table is not None and bool(each.table.samples)
 
 
-def sample_rows(each: RelationDiff) -> Iterator[list[str]]:
+def _samples(each: RelationDiff) -> Iterator[list[str]]:
     for sample in [] if each.table is None else each.table.samples:
         yield [sample.kind, _shown(sample.before), _shown(sample.after)]
 
@@ -153,3 +153,33 @@ def _sample(sample: Sample) -> Mapping[str, Any]:
         return None if row is None else {name: None if each is None else str(each) for name, each in row.items()}
 
     return {"kind": sample.kind, "before": plain(sample.before), "after": plain(sample.after)}
+
+
+def page(title: str, state: str | None, found: Sequence[RelationDiff], work: LastWork | None = None) -> list[str]:
+    """Returns the lines of a self-contained page without a script."""
+    return [plain_page(title, "\n".join(_body(title, state, found, work)))]
+
+
+def _body(title: str, state: str | None, found: Sequence[RelationDiff], work: LastWork | None) -> Iterator[str]:
+    yield f"<h1>{escape(title)}: {escape(summary(found)) if found else 'nothing has changed'}</h1>"
+    if work is not None:
+        yield f"<p>Last dbt command: {escape(str(work))}</p>"
+    if work is not None and work.reused:
+        yield f"<p>Reused: {escape(', '.join(work.reused))}</p>"
+    if found:
+        yield from _html_table(_COLUMNS, map(_row, found))
+    for each in found:
+        if _has_samples(each):
+            yield f"<h2>{escape(each.name)}</h2>"
+            yield from _html_table(("row", "before", "after"), _samples(each))
+    if state is not None:
+        yield f"<p>Hash: <code>{escape(state)}</code></p>"
+
+
+def _html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    kinds = [' class="number"' if each.startswith("#") else "" for each in columns]
+    heads = "".join(f"<th{kind}>{each.removeprefix('#')}</th>" for kind, each in zip(kinds, columns, strict=True))
+    yield f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>'
+    for row in rows:
+        yield f"<tr>{''.join(f'<td{kind}>{escape(cell)}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>"
+    yield "</tbody></table></div>"

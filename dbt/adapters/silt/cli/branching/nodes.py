@@ -17,7 +17,7 @@ _BUILT: Final = ("model", "seed", "snapshot")
 
 @dataclass(frozen=True)
 class LastWork:
-    """What the last dbt command of a project has done.
+    """The work of the last dbt command of a project.
 
     Attributes:
         states: how many nodes, and how many tests, have each state of a `NodeResult`.
@@ -31,7 +31,7 @@ class LastWork:
 
     @classmethod
     def of(cls, target_path: Path | None) -> LastWork | None:
-        """Returns what `run_results.json` tells; None without it."""
+        """Returns the work according to `run_results.json`; None without it."""
         results = Artifacts.of(target_path).results
         found = node_results(results)
         states = Counter(each.state for each in sorted(found, key=lambda each: _kind(each.node) in _TESTS))

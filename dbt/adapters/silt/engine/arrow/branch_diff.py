@@ -137,7 +137,7 @@ def _diff(
     if base is None:
         was_view = change is not None and change.before is not None
         return RelationDiff(name, Kind.TABLE.value, REPLACED if was_view else CREATED, rows=row_count(now.files))
-    return _of_tables(name, Version(log.main, base), Version(log, now), key_of, samples)
+    return _of_tables(name, Version(log, base), Version(log, now), key_of, samples)
 
 
 def _of_tables(

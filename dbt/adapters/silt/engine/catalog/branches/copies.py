@@ -135,7 +135,7 @@ class BranchCopy(Branch):
         following.discard()
 
     def _ended(self, present: Branch) -> dict[str, int]:
-        """Lets the name mean the new copy, and deletes this copy and the earlier branch; returns the new versions."""
+        """Lets the name refer to the new copy, and deletes both earlier branches; returns the new versions."""
         mine, tables = self._mine(), self.tables()
         snapshots = {name: log.snapshot() for name, log in tables.items() if relation_of(name) in mine}
         forget_earlier(self._register, present)

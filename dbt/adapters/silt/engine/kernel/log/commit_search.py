@@ -75,6 +75,8 @@ def with_origin(log: DeltaLog, snapshot: Snapshot, error: Damaged) -> Damaged:
         error: an error with the file as `path` in its details.
     """
     name = _name(str(error.details.get("path", "")))
+    if error.action == type(error).remedy and log.if_file_is_missing is not None:
+        return _with_remedy(error, log.if_file_is_missing)
     commit = _commit_of(log, snapshot, name) if name and error.action == type(error).remedy else None
     if commit is None or commit.version == 0:
         return error
@@ -83,6 +85,10 @@ def with_origin(log: DeltaLog, snapshot: Snapshot, error: Damaged) -> Damaged:
         f"{came}: restore it from a copy, or `restore table {log.name} to version as of {commit.version - 1}` and run "
         "later statements again; `silt check` finds other damage"
     )
+    return _with_remedy(error, remedy)
+
+
+def _with_remedy(error: Damaged, remedy: str) -> Damaged:
     return type(error)(error.problem, remedy=remedy, table=error.table, version=error.version, details=error.details)
 
 

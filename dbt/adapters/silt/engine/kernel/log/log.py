@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -68,6 +68,9 @@ class DeltaLog:
     >>> log.snapshot_at(0).num_files
     0
     """
+
+    if_file_is_missing: ClassVar[str | None] = None
+    """The remedy for a missing data file of a version, if it is not the usual remedy."""
 
     def __init__(self, store: Store, name: str, clock: Clock | None = None) -> None:
         self.store = store

@@ -37,6 +37,11 @@ class BranchLog(DeltaLog):
             default the branch begins at the newest version when it first uses the table.
     """
 
+    if_file_is_missing = (
+        "A program that does not know branches may have deleted it, as a VACUUM of another engine does: move the "
+        "branch to the present tables (`silt branch NAME --update`), or delete it; `silt check` names all missing files"
+    )
+
     def __init__(
         self,
         main: DeltaLog,
