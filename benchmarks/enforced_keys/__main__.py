@@ -4,6 +4,7 @@
 
 The rows of the table are clustered by the key, or scattered: each file has keys of the whole range. The new keys are
 above all others (ascending), or between them. A commit is measured without Spark: only the check of the key differs.
+Last, rows with keys of the table are appended to a child with an enforced foreign key to it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata, Protocol
 from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind, key_properties
@@ -73,6 +76,27 @@ def append(log: DeltaLog, ids: Sequence[int]) -> Timing:
     return Timing(time.perf_counter() - began, time.process_time() - processor)
 
 
+def child_of(parent: DeltaLog, folder: Path) -> DeltaLog:
+    """Returns an empty table with an enforced foreign key to another."""
+    register = Publications(LocalStore(str(folder)), parent.clock)
+    location, of_parent = register.location_of(parent), parent.snapshot().metadata
+    child = DeltaLog(LocalStore(str(folder / f"{parent.name}_child")), f"{parent.name}_child")
+    child.store.make_folder("_delta_log")
+    child.publications = parent.publications = register
+    metadata = Metadata(child.clock.new_id(), SCHEMA.to_json())
+    created = Changes(Operation("CREATE TABLE"), metadata=metadata, protocol=Protocol(1, 2))
+    commit(child, None, created, ReadSet(), CommitSettings())
+    key = Key(KeyKind.FOREIGN_KEY, ("id",), (parent.name,), ("id",), True, location, of_parent.id)
+    added = replace(metadata, configuration=key_properties({"fk": key}))
+    commit(child, child.snapshot(), Changes(Operation("ADD CONSTRAINT"), metadata=added), ReadSet(), CommitSettings())
+    return child
+
+
+def show(name: str, order: str, times: Sequence[Timing]) -> None:
+    clock, processor = (statistics.median(each) for each in zip(*times, strict=True))
+    print(f"{name:<24} {order:<10} {clock:.3f} s, {processor:.3f} s of processor time")
+
+
 def layouts(rows: int, files: int) -> Iterator[tuple[str, list[list[int]]]]:
     each = rows // files
     yield "clustered", [[STEP * n for n in range(at * each, (at + 1) * each)] for at in range(files)]
@@ -99,9 +123,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 log = created(Path(folder) / f"{layout}_{'key' if has_key else 'plain'}", files, has_key)
                 for order in ("ascending", "between"):
                     keys = [new_keys(order, given.rows, given.appended, number) for number in range(STEP - 1)]
-                    times = [append(log, each) for each in keys]
-                    clock, processor = (statistics.median(each) for each in zip(*times, strict=True))
-                    print(f"{log.name:<24} {order:<10} {clock:.3f} s, {processor:.3f} s of processor time")
+                    show(log.name, order, [append(log, each) for each in keys])
+            child = child_of(log, Path(folder))
+            at_once = [list(range(0, STEP * given.appended, STEP))] * (STEP - 1)
+            at_random = [
+                [STEP * at for at in random.Random(number).sample(range(given.rows), given.appended)]
+                for number in range(STEP - 1)
+            ]
+            show(child.name, "first keys", [append(child, each) for each in at_once])
+            show(child.name, "any keys", [append(child, each) for each in at_random])
 
 
 if __name__ == "__main__":

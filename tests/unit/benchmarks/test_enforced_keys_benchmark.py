@@ -6,10 +6,12 @@ import pytest
 
 from benchmarks.enforced_keys.__main__ import main
 
+TABLES = ("plain", "key", "key_child")
+
 
 def test_each_layout_and_order_is_measured_with_and_without_the_key(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--rows", "400", "--appended", "20", "--files", "4"])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if " s of processor time" in line] == [
-        name for name in ("clustered_plain", "clustered_key", "scattered_plain", "scattered_key") for _ in range(2)
+        f"{layout}_{table}" for layout in ("clustered", "scattered") for table in TABLES for _ in range(2)
     ]
