@@ -44,6 +44,7 @@ PROFILE_GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Where other engines find the tables": ("catalog", "duckdb_file"),
     "How a run continues": ("run_id", "resume", "reuse", "publish", "publish_attempts", "held_inputs"),
+    "Upkeep": ("upkeep",),
     "Which rules tables have": ("audit", "enforced_keys"),
     "Conflicts with other writers": ("isolation_level", "max_commit_attempts", "statement_attempts"),
     "The target that packages see": ("target_type",),
@@ -67,6 +68,8 @@ OTHER_PROPERTIES: Mapping[str, str] = {
     **dict.fromkeys(
         (f"delta.enableIcebergCompatV{number}" for number in (1, 2, 3)), "Read-only: such a table is not written."
     ),
+    "delta.autoOptimize.autoCompact": "`false`: [upkeep](../running/upkeep.md) leaves the table alone; `true` and "
+    "`auto`: it compacts the table, as without the property.",
     "delta.enableVariantShredding": "Whether files may contain VARIANT columns in shredded form.",
     "delta.minReaderVersion": "Not above the table's version: features are enabled by name.",
     "delta.minWriterVersion": "Not above the table's version: features are enabled by name.",

@@ -44,6 +44,7 @@ FIRST: Mapping[str, Sequence[str]] = {
         "orchestrators",
         "team",
         "growing-data",
+        "upkeep",
         "object-stores",
         "clusters",
         "metastore",

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5577,
+    "cli": 5705,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
@@ -24,23 +24,23 @@ ROOMS = {
     "engine/arrow": 1125,
     "engine/audits": 627,
     "engine/builds": 1050,
-    "engine/catalog": 8559,
+    "engine/catalog": 8729,
     "engine/changed_keys": 1254,
-    "engine/commands": 13713,
+    "engine/commands": 13927,
     "engine/datasource": 2250,
-    "engine/kernel": 23864,
-    "engine/sql": 7750,
-    "engine/statements": 7953,
+    "engine/kernel": 24187,
+    "engine/sql": 7756,
+    "engine/statements": 8010,
     "kept_spark": 1150,
     "materializations": 6597,
     "methods": 2325,
-    "records": 2160,
-    "report": 1814,
+    "records": 2178,
+    "report": 1815,
     "runs": 4856,
-    "session": 4453,
+    "session": 4483,
     "status_lines": 550,
 }
-TOTAL = 109103
+TOTAL = 110100
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

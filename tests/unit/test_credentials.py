@@ -275,6 +275,26 @@ def test_a_file_of_duckdb_that_cannot_be_written_is_refused(fields: dict[str, ob
         credentials_of(**fields)
 
 
+def test_an_upkeep_has_a_budget() -> None:
+    assert credentials_of(upkeep={"budget": "5 minutes"}).upkeep == {"budget": "5 minutes"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"budget": "0 minutes"}, "the `budget` of `upkeep` must be above 0"),
+        ({"budget": 5}, "`budget` must be a length of time"),
+        ({"budget": "abc"}, "`budget` must be a length of time"),
+        ({"budget": "-5 minutes"}, "`budget` must be a length of time"),
+        ({"time": "5 minutes"}, "`upkeep` must be `{budget: 5 minutes}`"),
+        ("5 minutes", "`upkeep` must be a mapping"),
+    ],
+)
+def test_another_upkeep_is_refused(given: object, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        credentials_of(upkeep=given)
+
+
 @pytest.mark.parametrize("off", [None, False, "off", ""])
 def test_spark_runs_alone_by_default(off: object) -> None:
     assert SiltCredentials.from_dict({"accelerator": off}).accelerator is None

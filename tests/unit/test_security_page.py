@@ -19,7 +19,7 @@ SETTINGS = sorted(name for row in re.findall(r"^\| (`.*?) \|", OPENED, re.M) for
 OPENS_NOTHING = {
     "database", "schema", "warehouse", "run_id", "isolation_level", "max_commit_attempts", "statement_attempts",
     "target_type", "resume", "publish", "publish_attempts", "held_inputs", "accelerator_required", "audit", "branch",
-    "enforced_keys",
+    "enforced_keys", "upkeep",
 }  # fmt: skip
 """Fields of a profile that give no user more access than the profile's user has."""
 

@@ -101,6 +101,9 @@ class SiltCredentials(Credentials):
         duckdb_file: a file of DuckDB, relative to the project, for BI tools: each command that writes replaces it at
             its end by a file with a view for each visible table, as `silt catalog duckdb` does. It needs DuckDB, and a
             warehouse in a folder.
+        upkeep: With `budget: 5 minutes`, each command that builds compacts the tables of the warehouse at its end, the
+            best first, and deletes files whose retention is over, for at most that time. Not if anything has failed or
+            is held, and not on a branch. By default only `silt upkeep` does.
     """
 
     database: str = locations.DATABASE
@@ -134,6 +137,7 @@ class SiltCredentials(Credentials):
     enforced_keys: bool = False
     catalog: str | None = None
     duckdb_file: str | None = None
+    upkeep: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_names(self)
@@ -160,6 +164,7 @@ class SiltCredentials(Credentials):
         check_keep_alive(self)
         check_catalog(self)
         check_duckdb_file(self)
+        check_upkeep(self.upkeep)
         modes = [each.value for each in PublishMode]
         if self.publish not in modes:
             raise ValidationError(f"`publish` must be one of {', '.join(modes)}, not {self.publish!r}")
@@ -227,6 +232,7 @@ class SiltCredentials(Credentials):
             *(("enforced_keys",) if self.enforced_keys else ()),
             "catalog",
             "duckdb_file",
+            *(("upkeep",) if self.upkeep else ()),
         )
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
@@ -440,6 +446,16 @@ def check_keep_alive(credentials: SiltCredentials) -> None:
     given = next((name for name in credentials.spark_conf if name.startswith(_OF_KEPT_SPARK)), None)
     if given is not None:
         raise ValidationError(f"`spark_conf` must not set {given} together with `keep_alive`, which sets it itself")
+
+
+def check_upkeep(given: Mapping[str, Any]) -> None:
+    """Raises ValidationError if the profile's `upkeep` is anything but a budget."""
+    if not given:
+        return
+    if given.keys() != {"budget"}:
+        raise ValidationError("`upkeep` must be `{budget: 5 minutes}`, or another length of time")
+    if not parse_duration(given["budget"], "budget"):
+        raise ValidationError("the `budget` of `upkeep` must be above 0, such as `5 minutes`")
 
 
 def check_duckdb_file(credentials: SiltCredentials) -> None:

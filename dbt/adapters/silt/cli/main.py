@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = (
     "endpoint",
     "why",
     "quarantine",
+    "upkeep",
     "rollback",
     "publish",
     "drop-run",
@@ -41,7 +42,7 @@ SUBCOMMANDS: Final = (
 )
 """The subcommands in the order of the help, each a module of this package; only the chosen module is loaded."""
 
-BRANCHING: Final = ("branch", "branches", "diff", "merge")
+BRANCHING: Final = ("drop-run", "branch", "branches", "diff", "merge")
 """The subcommands in the folder for named branches."""
 
 DBT: Final = "dbt"

@@ -141,6 +141,7 @@ def _facts(chosen: KnownRun, made: Run, records: ProjectRecords, rows: list[list
         "commands": " ".join(map(short_id, chosen.invocations)) or UNKNOWN,
         "target": " ".join(chosen.targets) or UNKNOWN,
         "client": ", ".join(chosen.clients) or UNKNOWN,
+        "upkeep": chosen.upkeep or UNKNOWN,
         "commits": f"{len(made.commits)}, tables: {len(made.tables)}",
         "rows": ", ".join(f"{number} {verb}" for number, verb in changed if number != UNKNOWN) or UNKNOWN,
         "skipped": count(None if skipped is None else len(skipped)),

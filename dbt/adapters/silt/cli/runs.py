@@ -130,6 +130,9 @@ def answer(shown: Sequence[KnownRun], found: Sequence[TableHistory], records: Pr
     cut = next((each for each in shown if _is_shortened(each)), None)
     if cut is not None:
         blocks.append(f"all failures of a run: silt run {shlex.quote(short_id(cut.run_id))}")
+    kept_up = next((each for each in shown if each.upkeep), None)
+    if kept_up is not None:
+        blocks.append(f"upkeep of run {short_id(kept_up.run_id)}: {kept_up.upkeep}")
     if len(shown) > 1:
         last = [each.state for each in reversed(shown[:_LAST])]
         blocks.append(States(f"last {len(last)} runs, the newest last", last))
@@ -226,4 +229,5 @@ def _json(each: KnownRun, records: ProjectRecords) -> dict[str, Any]:
         "commit_retries": made.commit_retries,
         "statement_reruns": made.statement_reruns,
         "skipped": None if skipped is None else len(skipped),
+        "upkeep": each.upkeep,
     }

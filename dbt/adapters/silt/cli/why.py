@@ -11,10 +11,11 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from dbt.adapters.silt.cli import upkeep
 from dbt.adapters.silt.cli.output.answers import UNKNOWN, Answer, Rows
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.project import profile
-from dbt.adapters.silt.cli.warehouses import Subparsers, subcommand
+from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand
 from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 
 MODULE: Final = "dbt.adapters.silt.runs.explained_reuse"
@@ -30,13 +31,15 @@ shows what a run would do with each node that has `reuse`. Nothing is built, no 
 so that `dbt retry` and `silt report` still see the last run. Queries that the SQL runs
 while it is compiled are run. The inputs are taken as they are now: if a run would build an input first, the node is
 shown as built after it, or as cloned or built if it has `reuse: {from: prod}`. Only chosen nodes are inputs in this
-sense: `silt why +orders` chooses them too."""
+sense: `silt why +orders` chooses them too. With --upkeep, the arguments are tables, and the answer is that
+of `silt upkeep --dry-run`."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "why", "explain whether a run would reuse, clone or build a node", _DESCRIPTION)
-    parser.add_argument("nodes", nargs="+", metavar="NODE", help="a name, or what `dbt build --select` accepts")
+    parser.add_argument("nodes", nargs="*", metavar="NODE", help="a name, or what `dbt build --select` accepts")
+    parser.add_argument("--upkeep", action="store_true", help="explain the upkeep of tables instead")
     parser.add_argument("--vars", metavar="YAML", help="dbt's variables")
 
 
@@ -46,6 +49,10 @@ def run(arguments: Namespace) -> int:
     Raises:
         InvalidSettingError: if the arguments name a warehouse without a project, or dbt cannot compile the nodes.
     """
+    if arguments.upkeep:
+        return upkeep.explain(open_warehouse(arguments, on_branch=False), arguments.nodes or None, arguments.json)
+    if not arguments.nodes:
+        raise InvalidSettingError("no node is named", remedy="Name a node, or add `--upkeep`")
     if arguments.warehouse is not None:
         raise InvalidSettingError("only a dbt project has nodes", remedy="Leave `--warehouse` out")
     found = compiled(MODULE, arguments.nodes, arguments)

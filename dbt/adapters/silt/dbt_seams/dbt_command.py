@@ -122,12 +122,14 @@ class CommandEnd:
         ending: the recorded ending.
         problem: the error that aborted it, if any.
         publication: the publication of its changes, as in `RunEntry`; None if it was not attempted.
+        upkeep: the upkeep at its end, as a line, if there was any.
     """
 
     finished: bool
     ending: Ending
     problem: str | None = None
     publication: str | None = None
+    upkeep: str | None = None
 
     @classmethod
     def of(cls, error: BaseException | None, around: BaseException | None) -> CommandEnd:

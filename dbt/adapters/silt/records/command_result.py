@@ -61,6 +61,7 @@ class CommandResult:
         problem: the error that ended the command, if it was not an error of a node.
         left: the unique ids of the nodes and tests that failed in an earlier command of the run and that this command
             did not run; at most 200.
+        upkeep: the upkeep at its end, as a line, if there was any.
     """
 
     ending: Ending
@@ -68,6 +69,7 @@ class CommandResult:
     failed: tuple[str, ...] = ()
     problem: str | None = None
     left: tuple[str, ...] = ()
+    upkeep: str | None = None
 
     @classmethod
     def of(
@@ -102,11 +104,11 @@ class CommandResult:
         """
         counts = {str(name): int(count) for name, count in body.get("counts", {}).items()}
         failed, left = (tuple(map(str, body.get(name, ()))) for name in ("failed", "left"))
-        return cls(Ending(body["ending"]), counts, failed, body.get("problem"), left)
+        return cls(Ending(body["ending"]), counts, failed, body.get("problem"), left, body.get("upkeep"))
 
     def to_json(self) -> dict[str, Any]:
         lists = {"failed": list(self.failed), "left": list(self.left)}
-        kept = {"counts": dict(self.counts), **lists, "problem": self.problem}
+        kept = {"counts": dict(self.counts), **lists, "problem": self.problem, "upkeep": self.upkeep}
         return {"ending": self.ending.value, **{name: value for name, value in kept.items() if value}}
 
 

@@ -142,6 +142,12 @@ class KnownRun:
         return tuple(problem for problem in found if problem)
 
     @property
+    def upkeep(self) -> str | None:
+        """The upkeep at the end of its last command with an upkeep, as a line."""
+        results = (each.result for each in self.commands)
+        return next((each.upkeep for each in reversed(list(results)) if each is not None and each.upkeep), None)
+
+    @property
     def targets(self) -> list[str]:
         """The profile's targets."""
         committed = [] if self.commits is None else self.commits.targets

@@ -67,6 +67,16 @@ class ProjectRecords:
         entries = self._journal_by_run.get(run_id)
         return None if entries is None else [entry for entry in entries if entry.skipped]
 
+    def tables_in_use(self, own: str | None = None) -> frozenset[str]:
+        """Returns the names of the tables that running commands write, as far as earlier commits tell.
+
+        Args:
+            own: the invocation id of the command that asks.
+        """
+        others = [each for each in self.commands if each.running and each.invocation_id != own]
+        nodes = frozenset(node for each in others for node in each.selected or ())
+        return frozenset(each.table for each in self.journal if each.node_id in nodes)
+
     def started_at(self, run_id: str) -> str | None:
         """Returns the start of a run's first command, in UTC, as ISO 8601, if it is recorded."""
         return min((command.started_at for command in self.commands_of(run_id)), default=None)

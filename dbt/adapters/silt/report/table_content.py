@@ -16,6 +16,7 @@ from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import TARGET_FILE_SIZE
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import END
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
@@ -247,7 +248,7 @@ def _small_files(snapshot: Snapshot) -> Small:
     """Returns the files that OPTIMIZE would pack, by its own rule."""
     if snapshot.num_files < 2 and not _has_vectors(snapshot):
         return Small()
-    target = snapshot.properties.target_file_size or bins.TARGET_FILE_SIZE
+    target = snapshot.properties.target_file_size or TARGET_FILE_SIZE
     chosen = [one for group in bins.by_partition(snapshot, snapshot.files) for one in bins.packed(group, target)]
     return Small(sum(one.num_rows for one in chosen), len(chosen), sum(_size(one) for one in chosen))
 

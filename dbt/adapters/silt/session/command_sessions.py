@@ -12,20 +12,23 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import SiltError
 from dbt.adapters.silt.lazy import lazy_module
+from dbt.adapters.silt.records.project_records import ProjectRecords
+from dbt.adapters.silt.runs.logical_run.invocation import PUBLISHING_COMMANDS, Invocation
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.credentials import SiltCredentials
     from dbt.adapters.silt.duckdb_file import file as duckdb_file
+    from dbt.adapters.silt.engine.catalog import upkeep
     from dbt.adapters.silt.engine.catalog.branches.later_statements import LaterStatement
     from dbt.adapters.silt.engine.catalog.catalog import Catalog
     from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
     from dbt.adapters.silt.engine.statements.resolve import stored_code
-    from dbt.adapters.silt.runs.logical_run.invocation import Invocation
     from dbt.adapters.silt.runs.statement_runner import StatementRunner
     from dbt.adapters.silt.session import early_spark, errors, registration
     from dbt.adapters.silt.session import environment as environments
 else:
     duckdb_file = lazy_module("dbt.adapters.silt.duckdb_file.file")
+    upkeep = lazy_module("dbt.adapters.silt.engine.catalog.upkeep")
     stored_code = lazy_module("dbt.adapters.silt.engine.statements.resolve.stored_code")
     early_spark = lazy_module("dbt.adapters.silt.session.early_spark")
     environments = lazy_module("dbt.adapters.silt.session.environment")
@@ -145,6 +148,33 @@ class CommandSessions:
         except Exception as error:
             known = errors.as_dbt_error(error, lambda: self.catalog)
             raise (known or DbtRuntimeError(f"{type(error).__name__}: {error}")) from error
+
+    def keep_up(self) -> str | None:
+        """Keeps up the tables of the warehouse, as the profile says, if this command builds; returns a line about it. A
+        failure is only a warning.
+        """
+        given = self._credentials
+        if given.branch or self._invocation.which not in PUBLISHING_COMMANDS:
+            return None
+        try:
+            in_use = ProjectRecords.of(self._invocation.target_path).tables_in_use(self._invocation.id)
+            names, budget = upkeep.tables_of(self.catalog, given.database), str(given.upkeep["budget"])
+            statement = upkeep.statement_for(self.catalog, names, budget, in_use)
+            done = "nothing to do" if statement is None else self._note_of(statement)
+        except Exception as error:
+            known = errors.as_dbt_error(error, lambda: self.catalog) or error
+            logger.warning(f"The tables are committed, but the upkeep has ended early: {known}")
+            return None
+        logger.info(f"Upkeep: {done}")
+        return done
+
+    def _note_of(self, statement: str) -> str:
+        """Runs a maintenance statement outside of the run; returns its effect as a line."""
+        handle = self.environment.open(self.runner, None, self.declared_files())
+        try:
+            return handle.warehouse.execute(handle.warehouse.parsed(statement)).note
+        finally:
+            handle.close()
 
     def write_duckdb_file(self) -> None:
         """Replaces the profile's file of DuckDB, if any; a failure is only a warning."""

@@ -110,6 +110,9 @@ class CatalogOutside:
     def register(self, published: Collection[RelationName]) -> None:
         """Registers nothing: the profile has no metastore."""
 
+    def keep_up(self) -> str | None:
+        pytest.fail("the profile has no upkeep")
+
     def write_duckdb_file(self) -> None:
         """Writes nothing: the profile has no such file."""
 

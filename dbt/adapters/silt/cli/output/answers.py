@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dbt.adapters.silt.engine.kernel.clock import utc_moment, utc_text
+from dbt.adapters.silt.engine.kernel.printable import size_text
 
 UNKNOWN = "-"
 """The cell of a value that is unknown or has no meaning."""
@@ -97,14 +98,7 @@ def duration(seconds: float | None) -> str:
 
 def size(number: int | None) -> str:
     """Formats a number of bytes for display."""
-    if number is None:
-        return UNKNOWN
-    amount, unit = float(number), "B"
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if amount < 1000 or unit == "TB":
-            break
-        amount /= 1000
-    return f"{number} B" if unit == "B" else f"{amount:.1f} {unit}"
+    return UNKNOWN if number is None else size_text(number)
 
 
 def utc(milliseconds: int | None) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import cast
 
 from dbt.adapters.silt.engine.catalog.branches import copies, named_documents
-from dbt.adapters.silt.engine.catalog.branches.attempts import delete_old_branches, held_files
+from dbt.adapters.silt.engine.catalog.branches.attempts import delete_old_branches, held_files, used_on
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.branch_database import BranchDatabase
 from dbt.adapters.silt.engine.catalog.branches.named_branches import NamedBranches
@@ -118,6 +118,11 @@ class Catalog:
         """Returns the files of a table that branches of its database need, by the branch's id; see `held_files`."""
         register = self._tables.register_of(log.store)
         return {} if register is None else held_files(register, log)
+
+    def branches_using(self, log: DeltaLog) -> list[str]:
+        """Returns the ids of the branches that are not published and have used a table; see `held_files`."""
+        register = self._tables.register_of(log.store)
+        return [] if register is None else used_on(register, log)
 
     def on_branch(self, database: str, branch: Branch) -> Catalog:
         """Returns the same catalog with the tables and names of a database on a branch."""

@@ -36,6 +36,23 @@ def number_of(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def size_text(number: int) -> str:
+    """Formats a number of bytes."""
+    amount, unit = float(number), "B"
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if amount < 1000 or unit == "TB":
+            break
+        amount /= 1000
+    return f"{number} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def time_text(seconds: float) -> str:
+    """Formats a length of time in whole seconds, such as `2m10s`, `5m` or `1h`."""
+    minutes, rest = divmod(round(seconds), 60)
+    parts = ((minutes // 60, "h"), (minutes % 60, "m"), (rest, "s"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+
+
 def line(text: str) -> str:
     """Returns a string as part of a line: characters that would break the line or move the cursor are escaped."""
     return text if text.isprintable() else "".join(map(_printable, text))

@@ -849,6 +849,20 @@ class Optimize(OnTable, effect=Effect.OTHER):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OptimizeTables(Statement, effect=Effect.OTHER):
+    """OPTIMIZE TABLES [IN schema] [(name, ...)] BUDGET 'time' [DRY RUN]: upkeep, by default of the whole database."""
+
+    schema: Name | None = None
+    names: tuple[Name, ...] = ()
+    budget: str
+    dry_run: bool = False
+
+    @property
+    def changes_something(self) -> bool:
+        return not self.dry_run
+
+
+@dataclass(frozen=True, kw_only=True)
 class Vacuum(OnTable, effect=Effect.OTHER):
     """VACUUM table [LITE | FULL] [RETAIN n HOURS] [DRY RUN]; `retain_hours` is the number as written."""
 

@@ -29,6 +29,7 @@ from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.records.command_result import (
     RESULTS_FILE,
     Ending,
+    is_failed,
     is_on_run_hook,
     replace_results,
     results_of_command,
@@ -94,6 +95,9 @@ class Outside(Protocol):
 
     def register(self, published: Collection[RelationName]) -> None:
         """Registers published tables in other catalogs."""
+
+    def keep_up(self) -> str | None:
+        """Keeps up the tables of the warehouse, if the profile says so; returns a line about it."""
 
     def write_duckdb_file(self) -> None:
         """Shows the visible tables in the profile's file of DuckDB, if any."""
@@ -313,9 +317,15 @@ class RunPublication:
         finally:
             self.is_on, self.branch, self.later, self._on_branch = False, None, None, None
             self._outside.forget_branch()
+        if self._credentials.upkeep and self._has_succeeded(decided):
+            decided = replace(decided, upkeep=self._outside.keep_up())
         if not end.interrupted:
             self._outside.write_duckdb_file()
         return decided
+
+    def _has_succeeded(self, end: CommandEnd) -> bool:
+        is_visible = end.ending is Ending.SUCCESS and end.publication != HELD
+        return is_visible and not any(map(is_failed, self._results()))
 
     def _ended(self, end: CommandEnd, branch: Branch) -> CommandEnd:
         results = self._results()

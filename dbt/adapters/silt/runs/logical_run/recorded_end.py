@@ -129,7 +129,8 @@ class RecordedEnd:
         except (OSError, ValueError) as error:
             logger.warning(f"The record of this run lacks its nodes: {error}")
             results = ()
-        return CommandResult.of(self.end.ending, results, self.end.problem, self._earlier_failures(invocation_id))
+        result = CommandResult.of(self.end.ending, results, self.end.problem, self._earlier_failures(invocation_id))
+        return replace(result, upkeep=self.end.upkeep)
 
     def _earlier_failures(self, invocation_id: str) -> Sequence[str]:
         """Returns the failures in the run before this command.

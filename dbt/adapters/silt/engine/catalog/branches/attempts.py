@@ -274,10 +274,8 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
         StorageError: if the storage failed.
     """
     held, location = {}, register.location_of(log)
-    present = (latest(register, each) for each in named_documents.all_named(register.store))
-    named = {each.branch: each for each in present}
-    live = {branch_id for branch_id, is_old in _branches(register.store, register.clock, named) if not is_old}
-    for branch_id in sorted(live | {each.branch for each in named.values() if each.is_live(register.clock)}):
+    named = _present(register)
+    for branch_id in _live(register, named):
         folder = f"{FOLDER}/{branch_id}/{location}"
         # A branch whose base was cleaned up can no longer be published.
         with contextlib.suppress(errors.VersionNotFoundError):
@@ -287,6 +285,25 @@ def held_files(register: Publications, log: DeltaLog) -> dict[str, set[str]]:
                 version = named_documents.version_at(register, named[branch_id].cut_ms, log)
                 held[branch_id] = set() if version is None else set(named_files(log.snapshot_at(version).files))
     return held
+
+
+def used_on(register: Publications, log: DeltaLog) -> list[str]:
+    """Returns the ids of the live branches on which a statement has used a table. Raises as `held_files`."""
+    location = register.location_of(log)
+    live = _live(register, _present(register))
+    return [each for each in live if register.store.status(f"{FOLDER}/{each}/{location}/{BASE}") is not None]
+
+
+def _present(register: Publications) -> dict[str, NamedBranch]:
+    """Returns the named branches by the ids of their present branches."""
+    present = (latest(register, each) for each in named_documents.all_named(register.store))
+    return {each.branch: each for each in present}
+
+
+def _live(register: Publications, named: Mapping[str, NamedBranch]) -> list[str]:
+    """Returns the ids of the branches that can still be published or merged, sorted."""
+    live = {branch_id for branch_id, is_old in _branches(register.store, register.clock, named) if not is_old}
+    return sorted(live | {each.branch for each in named.values() if each.is_live(register.clock)})
 
 
 def delete_old_branches(store: Store, clock: Clock) -> None:

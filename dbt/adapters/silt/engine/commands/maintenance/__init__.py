@@ -1,1 +1,1 @@
-"""Runs OPTIMIZE, VACUUM and RESTORE."""
+"""Runs OPTIMIZE, VACUUM, RESTORE and upkeep."""

@@ -9,23 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.reading import partition_match
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-
-TARGET_FILE_SIZE: Final = 256 << 20
-"""The bytes of a file if the table does not set `delta.targetFileSize`.
-
-delta-spark's default of 1 GiB is for clusters: here a single task writes a file, and an UPDATE without deletion vectors
-rewrites it; Databricks tunes tables of less than 2.5 TB to 256 MiB.
-"""
-
-_SMALL = 0.75
-"""A file below this share of the target size is worth rewriting (Iceberg's rule for its own bin-packing)."""
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import SMALL
 
 
 def by_partition(snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
@@ -42,7 +33,7 @@ def by_partition(snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:
 def packed(files: pa.Table, target_size: int) -> list[pa.Table]:
     """Returns bins of a partition's files; each bin is to be rewritten as a single file."""
     has_vector = pc.is_valid(files["deletion_vector"])
-    chosen = files.filter(pc.or_(pc.less(files["size"], target_size * _SMALL), has_vector)).sort_by("size")
+    chosen = files.filter(pc.or_(pc.less(files["size"], target_size * SMALL), has_vector)).sort_by("size")
     sizes, vectors = chosen["size"].to_pylist(), pc.is_valid(chosen["deletion_vector"]).to_pylist()
     bins = list(_ranges(sizes, target_size))
     return [chosen.slice(first, last - first) for first, last in bins if last - first > 1 or vectors[first]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
@@ -41,6 +41,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import TARGET_FILE_SIZE
 from dbt.adapters.silt.engine.kernel.progress import Progress
 from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
@@ -68,11 +69,13 @@ class Layout:
         alias: the qualifier of columns in `condition`.
         condition: the SQL of WHERE, over partition columns; by default all partitions.
         zorder_by: columns, or paths of names into structs; empty for bin-packing.
+        is_upkeep: whether upkeep rewrites the files; the commit records it as delta-spark's automatic compaction does.
     """
 
     alias: str
     condition: str | None = None
     zorder_by: tuple[tuple[str, ...], ...] = ()
+    is_upkeep: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,12 +142,44 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
         Other errors of a commit: see `commands.commit.commit`.
     """
     snapshot = target.snapshot
-    started = target.log.clock.now_ms()
     target.check_writable()
-    _check_not_clustered(snapshot)
+    check_not_clustered(snapshot)
     zorder.check_columns(snapshot, layout.zorder_by)
     groups = _partitions(spark, snapshot, layout.alias, layout.condition)
     planned = _planned(snapshot, groups, layout)
+    return _carried_out(spark, target, layout, planned, settings, considered=sum(group.num_rows for group in groups))
+
+
+def compact(spark: SparkSession, target: Target, keys: Collection[str], settings: WriteSettings) -> Optimized:
+    """Writes files of a partition again as a single file, for upkeep.
+
+    Args:
+        keys: the `active_files.file_key`s of the files.
+
+    Raises:
+        ConcurrentDeleteDeleteError: if another writer has removed some of the files.
+        Other errors: as `optimize`.
+    """
+    target.check_writable()
+    check_not_clustered(target.snapshot)
+    chosen = target.snapshot.active.with_keys(keys)
+    if chosen.num_rows != len(keys):
+        raise ConcurrentDeleteDeleteError("another writer has removed files of it", table=target.name)
+    layout = Layout("", is_upkeep=True)
+    return _carried_out(spark, target, layout, [_Bin(chosen)], settings, considered=chosen.num_rows)
+
+
+def _carried_out(
+    spark: SparkSession,
+    target: Target,
+    layout: Layout,
+    planned: Sequence[_Bin],
+    settings: WriteSettings,
+    *,
+    considered: int,
+) -> Optimized:
+    snapshot = target.snapshot
+    started = target.log.clock.now_ms()
     done = _rewritten(spark, target, layout, planned, settings.progress)
     committed, kept = _commit(target, layout, done, settings)
     removed = [add for each in kept for add in snapshot.add_files(each.files)]
@@ -163,7 +198,7 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
         outcome,
         added=Sizes(tuple(add.size for add in added)),
         removed=Sizes(tuple(add.size for add in removed)),
-        considered=sum(group.num_rows for group in groups),
+        considered=considered,
         partitions=len(bins.by_partition(snapshot, active_files.files_table(removed))) if removed else 0,
         bins=len(kept),
         vectors_removed=len(vectors),
@@ -173,7 +208,8 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
     )
 
 
-def _check_not_clustered(snapshot: Snapshot) -> None:
+def check_not_clustered(snapshot: Snapshot) -> None:
+    """Raises UnsupportedStatementError if the table has clustering columns."""
     if clustering_columns(snapshot.domains):
         raise UnsupportedStatementError(
             "OPTIMIZE of a table with clustering columns (CLUSTER BY) is not supported",
@@ -191,7 +227,7 @@ def _planned(snapshot: Snapshot, groups: Sequence[pa.Table], layout: Layout) -> 
 
 
 def _target_size(snapshot: Snapshot) -> int:
-    return snapshot.properties.target_file_size or bins.TARGET_FILE_SIZE
+    return snapshot.properties.target_file_size or TARGET_FILE_SIZE
 
 
 def _rewritten(
@@ -282,7 +318,7 @@ def _changes(target: Target, layout: Layout, kept: Sequence[_Bin]) -> Changes:
         "predicate": _json([] if layout.condition is None else [layout.condition]),
         "zOrderBy": _json([".".join(path) for path in layout.zorder_by]),
         "clusterBy": _json([]),
-        "auto": False,
+        "auto": layout.is_upkeep,
     }
     vectors = [remove.deletion_vector for remove in removes if remove.deletion_vector is not None]
     added = Sizes(tuple(add.size for add in adds))

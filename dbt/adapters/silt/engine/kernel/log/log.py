@@ -242,6 +242,19 @@ class DeltaLog:
                     self.checkpoint(self.snapshot_at(version))
                     clean_up(self.store, snapshot, self.clock.now_ms(), self._oldest_cut_ms)
 
+    def tend(self) -> bool:
+        """Writes a checkpoint if more commits follow the newest than its interval, as after commits of other engines,
+        and cleans up the log; returns whether it did. Raises as `checkpoint`.
+        """
+        snapshot = self.snapshot()
+        listing = log_segment.newest_listing(self.store, self.name)
+        newest = listing.checkpoints[0].version if listing.checkpoints else -1
+        if snapshot.version - newest <= snapshot.properties.checkpoint_interval:
+            return False
+        self.checkpoint(snapshot)
+        clean_up(self.store, snapshot, self.clock.now_ms(), self._oldest_cut_ms)
+        return True
+
     def _oldest_cut_ms(self) -> int | None:
         return None if self.publications is None else self.publications.oldest_cut_ms()
 

@@ -1,1 +1,1 @@
-"""Finds the files that VACUUM may delete, and damage in a table."""
+"""Plans upkeep; finds the files that VACUUM may delete, and damage in a table."""

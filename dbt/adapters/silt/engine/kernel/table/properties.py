@@ -102,7 +102,7 @@ def columns(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def _interval_ms(text: str) -> int:
+def interval_ms(text: str) -> int:
     """Parses an interval without months and years, such as `interval 1 week 2 days`."""
     rest = re.sub(r"^\s*interval\s+", "", text.lower())
     total = Decimal(0)
@@ -181,13 +181,13 @@ class TableProperties:
     """Whether checkpoints keep the statistics of files as JSON."""
     checkpoint_write_stats_as_struct = Property("delta.checkpoint.writeStatsAsStruct", boolean, False)
     """Whether checkpoints keep the statistics of files as typed columns."""
-    set_transaction_retention_ms = Property[int | None]("delta.setTransactionRetentionDuration", _interval_ms, None)
+    set_transaction_retention_ms = Property[int | None]("delta.setTransactionRetentionDuration", interval_ms, None)
     """The time for which a transaction identifier is kept; None means forever."""
-    deleted_file_retention_ms = Property("delta.deletedFileRetentionDuration", _interval_ms, 7 * 86_400_000)
+    deleted_file_retention_ms = Property("delta.deletedFileRetentionDuration", interval_ms, 7 * 86_400_000)
     """The time for which VACUUM must keep a removed file for readers of older versions."""
     target_file_size = Property[int | None]("delta.targetFileSize", _byte_size, None)
     """The file size in bytes that OPTIMIZE aims at; None if OPTIMIZE chooses it."""
-    log_retention_ms = Property("delta.logRetentionDuration", _interval_ms, 30 * 86_400_000)
+    log_retention_ms = Property("delta.logRetentionDuration", interval_ms, 30 * 86_400_000)
     """The time for which the log keeps commits that are older than a checkpoint."""
     enable_expired_log_cleanup = Property("delta.enableExpiredLogCleanup", boolean, True)
     """Whether commits older than `delta.logRetentionDuration` are deleted when a checkpoint is written."""
@@ -315,7 +315,7 @@ OTHERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "delta.randomPrefixLength": positive,
     "delta.randomizeFilePrefixes": boolean,
     "delta.rowTrackingSuspended": boolean,
-    "delta.sampleRetentionDuration": _interval_ms,
+    "delta.sampleRetentionDuration": interval_ms,
     "delta.tuneFileSizesForRewrites": boolean,
 }
 """The settable properties without an attribute in TableProperties."""

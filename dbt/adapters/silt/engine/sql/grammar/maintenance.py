@@ -22,8 +22,10 @@ def _analyze(cursor: Cursor) -> ast.Statement:
 
 
 def _optimize(cursor: Cursor) -> ast.Statement:
-    """Parses OPTIMIZE [TABLE] name [FULL] [WHERE condition] [ZORDER BY (columns)]."""
+    """Parses OPTIMIZE [TABLE] name [FULL] [WHERE condition] [ZORDER BY (columns)] | OPTIMIZE TABLES ..."""
     cursor.expect("OPTIMIZE")
+    if cursor.at("TABLES") and cursor.ahead(1).word in ("IN", "BUDGET", "("):
+        return _optimize_tables(cursor)
     cursor.optional_keyword("TABLE")
     statement = ast.Optimize(text=cursor.statement, table=cursor.name_or_path())
     statement = replace(statement, full=cursor.take("FULL"))
@@ -34,6 +36,17 @@ def _optimize(cursor: Cursor) -> ast.Statement:
         columns = cursor.listed(Cursor.column_path) if in_parentheses else cursor.separated(Cursor.column_path)
         statement = replace(statement, zorder_by=columns)
     return statement
+
+
+def _optimize_tables(cursor: Cursor) -> ast.Statement:
+    """Parses OPTIMIZE TABLES [IN schema] [(name, ...)] BUDGET 'time' [DRY RUN]."""
+    cursor.expect("TABLES")
+    schema = cursor.name("a schema's name") if cursor.take("IN") else None
+    names = cursor.listed(Cursor.name) if cursor.at("(") else ()
+    cursor.expect("BUDGET")
+    budget = cursor.string("a length of time, as in '5 minutes'")
+    dry_run = cursor.take("DRY", "RUN")
+    return ast.OptimizeTables(text=cursor.statement, schema=schema, names=names, budget=budget, dry_run=dry_run)
 
 
 def _vacuum(cursor: Cursor) -> ast.Statement:

@@ -1,4 +1,4 @@
-"""Runs OPTIMIZE and VACUUM, which answer with delta-spark's rows, and RESTORE; REFRESH and ANALYZE do nothing."""
+"""Runs OPTIMIZE and VACUUM, which answer with delta-spark's rows, upkeep, and RESTORE; others do nothing."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 
+from dbt.adapters.silt.engine.catalog import upkeep as surveys
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.maintenance import optimize as optimize_command
 from dbt.adapters.silt.engine.commands.maintenance import restore as restoring
+from dbt.adapters.silt.engine.commands.maintenance import upkeep as upkeep_command
 from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
 from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized, Sizes
+from dbt.adapters.silt.engine.commands.maintenance.upkeep import Kept
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import RETENTION_CHECK, Retention, Vacuumed
 from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import budget_seconds
 from dbt.adapters.silt.engine.kernel.transaction.changes import RESTORE_OPERATION
 from dbt.adapters.silt.engine.kernel.transaction.restore import RestorePoint
 from dbt.adapters.silt.engine.sql import ast
@@ -38,6 +43,10 @@ _OPTIMIZED = (
     "startTimeMs: bigint, endTimeMs: bigint>"
 )
 _DELETED = "path string, numDeletedFiles bigint, sizeOfDataDeleted bigint, numDeletedDirectories bigint"
+_UPKEEP = (
+    "table string, files bigint, small_files bigint, size bigint, marked double, bins bigint, score double, "
+    "rewritten bigint, written bigint, deleted bigint, waits string"
+)
 _TO_DELETE = "path string, length bigint, modificationTime timestamp"
 
 
@@ -61,6 +70,53 @@ def _optimize(context: Context, statement: ast.Optimize) -> Result:
         return Result(answer.dataframe, optimized.outcome, note=_of_optimize(optimized))
 
     return run_on_table(context, statement, Verb(optimize_command.OPERATION, refuse), run)
+
+
+def _optimize_tables(context: Context, statement: ast.OptimizeTables) -> Result:
+    """Runs OPTIMIZE TABLES: returns a row for each table; a dry run changes nothing."""
+    seconds = budget_seconds(statement.budget)
+    found = surveys.survey(context.catalog, _tables_to_tend(context, statement))
+    if statement.dry_run:
+        return context.rows([_kept(Kept(each.state, waits=each.state.waits)) for each in found], _UPKEEP)
+    done = upkeep_command.upkeep(context.spark, context.catalog, found, seconds, context.settings)
+    return replace(context.rows([_kept(each) for each in done.tables], _UPKEEP), note=str(done))
+
+
+def _tables_to_tend(context: Context, statement: ast.OptimizeTables) -> list[RelationName]:
+    """Returns the tables that a statement names, or else the tables of its schema, or of the current database.
+
+    Raises:
+        RelationNotFoundError, SchemaNotFoundError: if a table or the schema does not exist.
+        UnsupportedStatementError: if it names a view, or a table or schema that is not in the warehouse.
+    """
+    within = context.namespace
+    if statement.schema is not None:
+        schema = named_schema(context, statement.schema)
+        if schema is None:
+            raise _not_in_warehouse(statement.schema)
+        within = within.within(*schema)
+    if statement.names:
+        for name in statement.names:
+            if ast.is_path(name) or not isinstance(within.meaning(name), WarehouseTable):
+                raise _not_in_warehouse(name)
+        named = map(within.name_in_warehouse, statement.names)
+        return [each for each in named if each is not None]
+    found = surveys.tables_of(context.catalog, within.database)
+    return [each for each in found if statement.schema is None or each.schema == within.schema]
+
+
+def _not_in_warehouse(name: ast.Name) -> UnsupportedStatementError:
+    return UnsupportedStatementError(
+        "upkeep is for tables of the warehouse, by their names", table=".".join(name), remedy="Leave it out"
+    )
+
+
+def _kept(kept: Kept) -> tuple[object, ...]:
+    """Returns the result for a table in the order of `_UPKEEP`."""
+    state, bins = kept.state, kept.state.bins()
+    best = bins[0].score(state.reads) if bins else None
+    counts = (state.table, len(state.files), state.small, state.size, state.marked, len(bins), best)
+    return (*counts, kept.rewritten, kept.written, kept.deleted, kept.waits or None)
 
 
 def _vacuum(context: Context, statement: ast.Vacuum) -> Result:
@@ -191,6 +247,7 @@ ROUTES: Routes = {
     ast.Refresh: _refresh,
     ast.Analyze: _analyze,
     ast.Optimize: _optimize,
+    ast.OptimizeTables: _optimize_tables,
     ast.Vacuum: _vacuum,
     ast.Restore: _restore,
 }

@@ -1,0 +1,127 @@
+"""Merges small changes into a table, with upkeep after some of them and without, and reads it next to a fresh table.
+
+    python -m benchmarks.upkeep --rows 1000000 --merges 1000 --changed 1000 --every 10
+
+The changed keys are scattered over the table, or neighbours; a tenth of them is new. The table has deletion vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
+from dbt.adapters.silt.engine.warehouse import Warehouse
+from dbt.adapters.silt.session.spark import SessionSettings, open_session
+
+_READS: Final = 9
+_COLUMNS: Final = "id, uuid() as v, cast(id % 1000 as double) as amount"
+
+
+@dataclass
+class Course:
+    """A table while it is changed."""
+
+    warehouse: Warehouse
+    name: str
+    seconds: list[float] = field(default_factory=list)
+    upkeep: float = 0.0
+
+    @property
+    def log(self) -> DeltaLog:
+        return self.warehouse.catalog.table(RelationName("silt", "main", self.name))
+
+    def run(self, rows: int, merges: int, changed: int, every: int, scattered: bool) -> None:
+        """Creates the table, and merges changes into it."""
+        properties = "tblproperties ('delta.enableDeletionVectors' = 'true')"
+        self.warehouse.sql(f"create table {self.name} {properties} as select {_COLUMNS} from range({rows})")
+        chosen = random.Random(1)
+        for number in range(1, merges + 1):
+            first = chosen.randrange(rows)
+            old = f"(id * {rows // changed} + {first}) % {rows}" if scattered else f"(id + {first}) % {rows}"
+            key = f"if(id % 10 = 0, {rows} + {number} * {changed} + id, {old})"
+            source = f"select distinct id, uuid() as v, 0.5D as amount from (select {key} as id from range({changed}))"
+            self.seconds.append(timed(lambda source=source: self._merge(source)))  # type: ignore[misc]
+            if every and number % every == 0:
+                self.upkeep += timed(self._keep_up)
+
+    def _merge(self, source: str) -> None:
+        on = f"merge into {self.name} as t using ({source}) as s on t.id = s.id"
+        self.warehouse.sql(f"{on} when matched then update set * when not matched then insert *")
+
+    def _keep_up(self) -> None:
+        self.warehouse.sql(f"optimize tables ({self.name}) budget '5 minutes'")
+
+    def written(self, by_upkeep: bool) -> int:
+        """The bytes of the files that the merges have added, or that upkeep has."""
+        adds = (each for commit in self.log.commits(1) for each in commit.actions if isinstance(each, AddFile))
+        known: set[str] = set()
+        total = 0
+        for each in adds:
+            if each.path not in known and each.data_change is not by_upkeep:
+                total += each.size
+            known.add(each.path)
+        return total
+
+
+def timed(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def read_times(warehouse: Warehouse, name: str, rows: int) -> tuple[float, float]:
+    """Returns the median seconds of a full read and of a point query."""
+    full = [
+        timed(lambda: warehouse.sql(f"select sum(amount), max(v), count(*) from {name}").collect() and None)
+        for _ in range(_READS)
+    ]
+    point = [
+        timed(lambda at=at: warehouse.sql(f"select * from {name} where id = {at * rows // 10}").collect() and None)  # type: ignore[misc]
+        for at in range(_READS)
+    ]
+    return statistics.median(full), statistics.median(point)
+
+
+def report(course: Course, rows: int) -> None:
+    """Prints the reads next to a fresh table of the same rows, and the bytes written by merges and by upkeep."""
+    fresh = f"{course.name}_fresh"
+    course.warehouse.sql(f"create table {fresh} as select * from {course.name} order by id")
+    pairs = list(zip(*[read_times(course.warehouse, name, rows) for name in (fresh, course.name) * 2], strict=True))
+    full, point = (min(times[1::2]) / min(times[::2]) for times in pairs)
+    merged, again = course.written(by_upkeep=False), course.written(by_upkeep=True)
+    merge = statistics.median(course.seconds)
+    files = course.log.snapshot().num_files
+    print(
+        f"{course.name:<22} full read {full:.2f}, point query {point:.2f} of a fresh table; "
+        f"written again {again / merged:.2f} of {merged / 1e6:.1f} MB; files {files}; "
+        f"merge {merge * 1000:.0f} ms; upkeep {course.upkeep:.1f} s"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--merges", type=int, default=1000)
+    parser.add_argument("--changed", type=int, default=1000)
+    parser.add_argument("--every", type=int, default=10)
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = Warehouse(open_session(SessionSettings(master="local[2]", spark_conf={})), folder)
+        for name, scattered in (("scattered", True), ("neighbouring", False)):
+            for every in (given.every, 0):
+                course = Course(warehouse, f"{name}_{'with' if every else 'without'}")
+                course.run(given.rows, given.merges, given.changed, every, scattered)
+                report(course, given.rows)
+
+
+if __name__ == "__main__":
+    main()
