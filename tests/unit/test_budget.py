@@ -19,7 +19,7 @@ ROOMS = {
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4583,
-    "engine": 1169,
+    "engine": 1178,
     "engine/answers": 1250,
     "engine/arrow": 1125,
     "engine/audits": 627,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4483,
     "status_lines": 550,
 }
-TOTAL = 110100
+TOTAL = 110109
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -103,6 +103,15 @@ def test_columns_that_were_added_or_dropped_meanwhile_are_no_obstacle(t: House) 
     assert t.rows("select * from t") == [(1, 1.0, None), (2, -2.0, None), (3, -3.0, None)]
 
 
+def test_rows_that_break_a_rule_of_the_table_stay(house: House) -> None:
+    house.sql("create table t (id bigint, v double, constraint positive expect (v > 0) on violation drop row)")
+    house.sql("insert into t values (1, -1.0), (2, null)")
+    house.sql("update t__quarantine set v = 2 where id = 2")
+    assert release(house.warehouse, NAME, Audits(())) == Released(1, 1, {"positive": 1})
+    assert good(house) == [(2, 2.0)]
+    assert [row[0] for row in bad(house)] == [1]
+
+
 class Killed(BaseException):
     """The end of the process."""
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.audits import verdicts
 from dbt.adapters.silt.engine.audits.audit import QUARANTINE_SUFFIX, Audit, Audits, OnFailure
-from dbt.adapters.silt.engine.audits.row_tests import RowTest, row_test
+from dbt.adapters.silt.engine.audits.row_tests import RowTest, expectation, row_test
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, completed
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidArgumentError
@@ -50,7 +50,8 @@ def release(warehouse: Warehouse, table: RelationName, audits: Audits, where: st
         ConcurrentModificationError: if another writer has changed these rows meanwhile; nothing was changed.
     """
     source = table.sibling(f"{table.identifier}{QUARANTINE_SUFFIX}")
-    tests = [] if audits.on_failure is OnFailure.WARN else _row_tests(warehouse, table, audits)
+    tests = _expected(warehouse, table)
+    tests += [] if audits.on_failure is OnFailure.WARN else _row_tests(warehouse, table, audits)
     chosen = _condition(warehouse, source, where)
     passing = " and ".join([chosen, *(f"not {each.failing}" for each in tests)])
     kept = audits if audits.on_failure is OnFailure.WARN else replace(audits, on_failure=OnFailure.REFUSE)
@@ -61,6 +62,14 @@ def release(warehouse: Warehouse, table: RelationName, audits: Audits, where: st
         if passed:
             _move(together, (source, table), passing, kept, passed)
     return Released(passed, number[1] - passed, left)
+
+
+def _expected(warehouse: Warehouse, table: RelationName) -> list[RowTest]:
+    """Returns the tests of the table's own rules that leave rows out."""
+    snapshot, zone = warehouse.snapshot(table), warehouse.spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    name = (table.database, table.schema, table.identifier)
+    found = (expectation(each, rule, name, zone) for each, rule in snapshot.properties.expectations.items())
+    return [each for each in found if each is not None and each.fits(snapshot.schema)]
 
 
 def _row_tests(warehouse: Warehouse, table: RelationName, audits: Audits) -> list[RowTest]:

@@ -294,7 +294,7 @@ class StatementJudge:
         return any(verdicts.refusing(self.audits, results))
 
     def _with_repeated_keys(self, changes: Changes, written: Sequence[object]) -> Written | None:
-        """Returns the new rows if some of them repeat a key, and its files have no other rows."""
+        """Returns the new rows if some of them repeat a key, and their files have no other rows."""
         if changes.change_files or not any(map(self._refuses, self._key_tests)):
             return None
         made = [each for each in written if isinstance(each, Written)]
