@@ -36,7 +36,6 @@ from dbt.adapters.silt.engine.statements.steps.create_target import CreateTarget
 from dbt.adapters.silt.engine.statements.steps.on_table import (
     Maker,
     Verb,
-    concluded,
     make_table,
     report,
     settings_with,
@@ -71,12 +70,10 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
             tests = () if settings.judge is None else settings.judge.tests
             location = TableLocation(log, resolved.target, is_managed=target.path is None, tests=tests)
             if statement.differences_by and query is not None:
-                outcome = create_by_differences(context.spark, location, definition, query, mode, settings)
-            else:
-                outcome = create.create(context.spark, location, definition, query, mode, settings)
-            return concluded(settings, log, outcome)
+                return create_by_differences(context.spark, location, definition, query, mode, settings)
+            return create.create(context.spark, location, definition, query, mode, settings)
 
-        return make
+        return Maker(settings, make)
 
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
 
@@ -99,11 +96,9 @@ def _create_table_like(context: Context, statement: ast.CreateTableLike) -> Resu
         settings, mode = settings_with(context, resolved, target.name), target.mode(statement.mode)
 
         def make(log: DeltaLog) -> Outcome:
-            location = TableLocation(log, base)
-            outcome = create.create(context.spark, location, definition, None, mode, settings)
-            return concluded(settings, log, outcome)
+            return create.create(context.spark, TableLocation(log, base), definition, None, mode, settings)
 
-        return make
+        return Maker(settings, make)
 
     refuse = partial(_refuse, statement)
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
@@ -231,10 +226,9 @@ def _clone(context: Context, statement: ast.Clone, target: CreateTarget, source:
     def make(log: DeltaLog) -> Outcome:
         location = TableLocation(log, resolved.target, is_managed=target.path is None)
         options = CloneOptions(statement.shallow, statement.properties)
-        outcome = cloning.clone(location, cloned, options, target.mode(statement.mode), settings)
-        return concluded(settings, log, outcome)
+        return cloning.clone(location, cloned, options, target.mode(statement.mode), settings)
 
-    return make
+    return Maker(settings, make)
 
 
 def _convert(context: Context, statement: ast.ConvertToDelta) -> Result:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from dbt.adapters.silt.engine.builds.build_facts import facts_of, portable
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
@@ -100,8 +100,17 @@ class Change:
     qualifiers: Mapping[Name, str]
 
 
-Maker: TypeAlias = Callable[[DeltaLog], Outcome]
-"""Creates a table, whose folder exists."""
+@dataclass(frozen=True)
+class Maker:
+    """Creates a table.
+
+    Args:
+        settings: settings of the commit.
+        make: creates the table, whose folder exists.
+    """
+
+    settings: WriteSettings
+    make: Callable[[DeltaLog], Outcome]
 
 
 def change_table(
@@ -121,7 +130,7 @@ def change_table(
 
     def run(table: WarehouseTable) -> Result:
         change = _resolved(context, table, texts_of(table))
-        return Result(outcome=concluded(change.settings, table.log, command(change)))
+        return Result(outcome=_concluded(change.settings, table.log, command(change)))
 
     return run_on_table(context, statement, verb, run)
 
@@ -158,7 +167,7 @@ def make_table(
     Raises:
         ConcurrentCreateError: if another writer has created the table since the lookup.
         UnsupportedStatementError: if the statement has an unsupported clause.
-        SiltError: as raised by `body` and the function that it returns.
+        SiltError: as raised by `body` and by the maker that it returns.
     """
     refuse_unsupported(statement, target.label)
     verb.refuse(target.label)
@@ -166,10 +175,10 @@ def make_table(
     if target.log is not None and done is not None:
         target.finish(context, target.log)
         return Result(outcome=done)
-    make = body(target)
+    maker = body(target)
     log = target.prepare(context)
     check_writable(log)
-    outcome = make(log)
+    outcome = _concluded(maker.settings, log, maker.make(log))
     target.finish(context, log)
     return report(context, log, Result(outcome=outcome))
 
@@ -231,7 +240,7 @@ def is_applied(context: Context, statement: Statement) -> bool:
     return False
 
 
-def concluded(settings: WriteSettings, log: DeltaLog, outcome: Outcome) -> Outcome:
+def _concluded(settings: WriteSettings, log: DeltaLog, outcome: Outcome) -> Outcome:
     """Returns the outcome of a command with the results of the statement's audits, if any."""
     return outcome if settings.judge is None else settings.judge.concluded(log, outcome)
 
