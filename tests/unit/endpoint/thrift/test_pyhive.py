@@ -172,6 +172,23 @@ def test_nobody_connects_without_the_token(server: ThriftServer, given: dict[str
     assert len(server.door.sessions) == 0
 
 
+def test_a_session_lists_tables_as_hive_does_if_its_setting_says_so(server: ThriftServer) -> None:
+    with connect(server) as connection:
+        rows(connection, "create table `ünï t` (id int)")
+        assert rows(connection, "show tables") == [("main", "ünï t", False)]
+        rows(connection, "set silt.show_tables = 'hive'")
+        rows(connection, "create view v as select 1 as id")
+        assert rows(connection, "show tables like 'ü*'") == [("ünï t",)]
+        assert rows(connection, "show views") == [("v",)]
+        rows(connection, "set silt.show_tables = presto")
+        with pytest.raises(exc.OperationalError, match=r"SILT_INVALID_SETTING.*Set it to `spark` or `hive`"):
+            rows(connection, "show tables")
+    url = f"hive://ann:{TOKEN}@127.0.0.1:{server.port}/main?auth=LDAP"
+    engine = create_engine(url, connect_args={"configuration": {"silt.show_tables": "hive"}})
+    assert inspect(engine).get_table_names(schema="main") == ["v", "ünï t"]
+    engine.dispose()
+
+
 def test_sqlalchemy_reflects_and_queries(server: ThriftServer) -> None:
     url = f"hive://ann:{TOKEN}@127.0.0.1:{server.port}/main?auth=LDAP"
     engine = create_engine(url)

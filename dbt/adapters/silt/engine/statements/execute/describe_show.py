@@ -5,12 +5,18 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
 from dbt.adapters.silt.engine.commands.tables import describe
 from dbt.adapters.silt.engine.commands.tables.describe import Answer
-from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, RelationNotFoundError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ColumnNotFoundError,
+    InvalidSettingError,
+    RelationNotFoundError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.sql import ast
@@ -19,6 +25,9 @@ from dbt.adapters.silt.engine.statements.execute.session import named_schema
 from dbt.adapters.silt.engine.statements.resolve import namespace
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark
 from dbt.adapters.silt.engine.statements.steps.on_table import table_to_change
+
+SHOW_TABLES: Final = "silt.show_tables"
+"""The session's setting for the columns of SHOW TABLES and SHOW VIEWS: `spark`, or `hive` for the names alone."""
 
 
 def _describe_table(context: Context, statement: ast.DescribeTable) -> Result:
@@ -96,8 +105,27 @@ def _tables(context: Context, statement: ast.Show) -> Answer | None:
         return None
     temporary = dict.fromkeys(context.namespace.temporary, True)
     entries = {each.name.identifier: False for each in context.catalog.relations(*schema)} | temporary
-    rows = tuple(("" if entries[n] else schema[1], n, entries[n]) for n in matching(entries, statement.pattern))
+    names = matching(entries, statement.pattern)
+    if _lists_names(context):
+        return _names(names)
+    rows = tuple(("" if entries[n] else schema[1], n, entries[n]) for n in names)
     return Answer(rows, "namespace string, tableName string, isTemporary boolean")
+
+
+def _names(names: Iterable[str]) -> Answer:
+    return Answer(tuple((name,) for name in names), "tab_name string")
+
+
+def _lists_names(context: Context) -> bool:
+    """Returns whether SHOW TABLES and SHOW VIEWS return only names, as in Hive, whose clients read the first column.
+
+    Raises:
+        InvalidSettingError: if the session's setting has another value.
+    """
+    value = (context.spark.conf.get(SHOW_TABLES, None) or "spark").strip("'\"").lower()
+    if value not in ("spark", "hive"):
+        raise InvalidSettingError(f"`{SHOW_TABLES}` is `{value}`", remedy="Set it to `spark` or `hive`")
+    return value == "hive"
 
 
 def _tables_extended(context: Context, statement: ast.Show) -> Answer | None:
@@ -126,7 +154,10 @@ def _views(context: Context, statement: ast.Show) -> Answer | None:
     if schema is None:
         return None
     found = [e.name.identifier for e in context.catalog.relations(*schema) if e.kind is RelationKind.VIEW]
-    rows = tuple((schema[1], name, False) for name in matching(found, statement.pattern))
+    names = matching(found, statement.pattern)
+    if _lists_names(context):
+        return _names(names)
+    rows = tuple((schema[1], name, False) for name in names)
     return Answer(rows, "namespace string, viewName string, isTemporary boolean")
 
 
