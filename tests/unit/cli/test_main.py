@@ -79,6 +79,15 @@ def test_the_command_needs_neither_spark_nor_dbt_nor_numpy_nor_pandas(
     assert isinstance(json.loads(done.stdout), dict)
 
 
+def test_arrow_returns_times_in_a_process_of_the_command_although_pandas_is_installed() -> None:
+    code = (
+        "import sys; from dbt.adapters.silt.cli import main; sys.argv = ['silt']; main.main(); import pyarrow as pa; "
+        "print(pa.array([0], pa.timestamp('us', 'UTC')).to_pylist()[0].isoformat(), sys.modules.get('pandas'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "1970-01-01T00:00:00+00:00 None"
+
+
 def test_each_subcommand_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--help"])

@@ -7,6 +7,8 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Final, cast
 
 from dbt.adapters.silt.__version__ import version
@@ -15,6 +17,8 @@ from dbt.adapters.silt.command_server import client
 from dbt.adapters.silt.engine.kernel.errors import NotATableError, SiltError, TableDamagedError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from dbt.adapters.silt.cli.warehouses import Subcommand
 
 SUBCOMMANDS: Final = (
@@ -75,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given == [client.STATEMENTS]:
         return client.run_statements()
     if argv is None:
-        _leave_out("numpy", "pandas")
+        sys.meta_path.insert(0, _LeftOut(("numpy", "pandas")))
     try:
         return _run(given)
     except SiltError as error:
@@ -98,14 +102,19 @@ def _run(given: Sequence[str]) -> int:
     return _subcommand(arguments.subcommand).run(arguments)
 
 
-def _leave_out(*names: str) -> None:
+@dataclass(frozen=True)
+class _LeftOut(MetaPathFinder):
     """Hides packages from imports in this process.
 
     PyArrow loads them if they are installed, which takes longer than the rest of the command; `silt` does not need
-    them.
+    them. PyArrow takes a None in `sys.modules`, which also hides a package, for the package.
     """
-    for name in names:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+
+    names: tuple[str, ...]
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:  # noqa: ARG002
+        if fullname in self.names:
+            raise ModuleNotFoundError(f"{fullname} is not loaded by `silt`", name=fullname)
 
 
 def _subcommand(name: str) -> Subcommand:
