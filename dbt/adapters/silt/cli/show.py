@@ -14,6 +14,7 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
 from dbt.adapters.silt.engine.kernel.files.stats_json import deleted_rows, row_count
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.publication_marks import OF_TABLES
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
@@ -98,8 +99,9 @@ def answer(log: DeltaLog, snapshot: Snapshot) -> Answer:
     blocks: list[Block] = [_facts(log, snapshot), Rows(_COLUMNS, [_column_row(each) for each in columns])]
     if snapshot.metadata.configuration:
         blocks.append(Facts(dict(sorted(snapshot.metadata.configuration.items())), "properties"))
-    if transactions:
-        rows = [[each.app_id, str(each.version), utc(each.last_updated)] for each in transactions]
+    of_writers = [each for each in transactions if each.app_id not in OF_TABLES]
+    if of_writers:
+        rows = [[each.app_id, str(each.version), utc(each.last_updated)] for each in of_writers]
         blocks.append(Rows(_TRANSACTIONS, rows))
     return Answer(document, blocks)
 
