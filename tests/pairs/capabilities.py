@@ -35,6 +35,7 @@ CAPABILITIES: Final = {
     "collations": r"(?i)collat",
     "enforced keys": r"enforced",
     "audits": r"audit",
+    "upkeep": r"upkeep",
     "empty": r"--empty|--sample",
     "accelerator": r"accelerat",
     "duckdb_file": r"duckdb_file",

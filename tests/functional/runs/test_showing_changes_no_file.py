@@ -25,6 +25,7 @@ SHOWING: Mapping[str, tuple[str, ...]] = {
     "quarantine": ("quarantine", "good"),
     "catalog": ("catalog", "duckdb", "tables.duckdb"),
     "session": ("session", "status"),
+    "upkeep": ("upkeep", "--dry-run"),
 }
 CHANGING = {"rollback", "publish", "drop-run", "branch", "merge", "serve", "endpoint"}
 """The other subcommands: they change runs, or answer until they are stopped."""
