@@ -30,7 +30,7 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 24187,
     "engine/sql": 7756,
-    "engine/statements": 8044,
+    "engine/statements": 8049,
     "kept_spark": 1150,
     "materializations": 6597,
     "methods": 2325,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4483,
     "status_lines": 550,
 }
-TOTAL = 110154
+TOTAL = 110159
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

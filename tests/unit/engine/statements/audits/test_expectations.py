@@ -67,6 +67,22 @@ def test_a_statement_that_changes_rows_in_place_is_refused(t: House, statement: 
     assert t.rows("select * from t") == [(1, 1.0)]
 
 
+def test_statements_that_write_no_rows_of_a_query_run_as_on_any_table(t: House) -> None:
+    t.sql("insert into t values (1, 1.0), (2, -2.0)")
+    t.sql("optimize t")
+    t.sql("alter table t set tblproperties ('a' = 'b')")
+    t.sql("comment on table t is 'readings'")
+    t.sql("alter table t add column w int")
+    t.sql("delete from t where id = 1")
+    t.sql("restore table t to version as of 1")
+    assert t.rows("select id from t") == [(1,)]
+
+
+def test_a_table_that_replaces_it_has_no_such_rule(t: House) -> None:
+    t.sql("create or replace table t as select 1L as id, -1.0D as v")
+    assert t.rows("select * from t") == [(1, -1.0)]
+
+
 def test_another_engine_sees_a_check_constraint_which_it_must_enforce(t: House) -> None:
     configuration = t.log("t").snapshot().metadata.configuration
     assert configuration["delta.constraints.positive"] == "v > 0"

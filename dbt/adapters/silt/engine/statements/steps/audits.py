@@ -110,18 +110,19 @@ class TwoTablesError(Exception):
     """A statement must run in a transaction, because it may write the quarantine table too."""
 
 
-def judge_of(context: Context, cut: Cut, name: RelationName | None, target: Snapshot | None) -> StatementJudge | None:
+def judge_of(
+    context: Context, cut: Cut, name: RelationName | None, expected: Mapping[str, str]
+) -> StatementJudge | None:
     """Returns the judge of a statement on a table; None without audits and expectations of that table.
 
     Args:
         cut: the newest snapshots of the tables that the statement reads.
         name: the table's name; None if it is named by its path.
-        target: the pinned table; None if the statement creates it.
+        expected: the rules of the table that leave rows of the statement out: conditions by name.
 
     Raises:
         TwoTablesError: if the table leaves rows out, and no transaction is open.
     """
-    expected = {} if target is None or name is None else target.properties.expectations
     judge = _judge_of_audits(context, cut, name)
     if not expected or name is None:
         return judge

@@ -24,7 +24,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE
 from dbt.adapters.silt.engine.kernel.transaction.changes import merged_reads
-from dbt.adapters.silt.engine.sql.ast import MakesTable, Name, OnObject, OnTable, Statement
+from dbt.adapters.silt.engine.sql.ast import Insert, MakesTable, Merge, Name, OnObject, OnTable, Statement, WriteRows
 from dbt.adapters.silt.engine.sql.conditions.predicates import to_predicate
 from dbt.adapters.silt.engine.sql.mistakes import clause_remedy
 from dbt.adapters.silt.engine.statements.resolve.changes_functions import check_consumer
@@ -129,7 +129,7 @@ def change_table(
     """
 
     def run(table: WarehouseTable) -> Result:
-        change = _resolved(context, table, texts_of(table))
+        change = _resolved(context, statement, table, texts_of(table))
         return Result(outcome=_concluded(change.settings, table.log, command(change)))
 
     return run_on_table(context, statement, verb, run)
@@ -245,11 +245,14 @@ def _concluded(settings: WriteSettings, log: DeltaLog, outcome: Outcome) -> Outc
     return outcome if settings.judge is None else settings.judge.concluded(log, outcome)
 
 
-def settings_with(context: Context, resolved: Resolved, name: RelationName | None) -> WriteSettings:
+def settings_with(
+    context: Context, resolved: Resolved, name: RelationName | None, expected: Mapping[str, str] | None = None
+) -> WriteSettings:
     """Returns the statement's settings, with the reads of its texts: of its table, and of all tables.
 
     Args:
         name: the table that the statement changes; None if it is named by its path.
+        expected: the rules of the table that leave rows of the statement out, if any.
     """
     commit, build = context.settings.commit, context.settings.build
     inputs = resolved.inputs.commit_info()
@@ -257,7 +260,7 @@ def settings_with(context: Context, resolved: Resolved, name: RelationName | Non
     return replace(
         context.settings,
         positions=resolved.positions,
-        judge=judge_of(context, resolved.cut, name, resolved.target),
+        judge=judge_of(context, resolved.cut, name, expected or {}),
         reads=merged_reads(context.settings.reads, resolved.target_reads),
         commit=replace(
             commit,
@@ -308,14 +311,15 @@ def _already_applied(context: Context, log: DeltaLog, operation: str | None) -> 
     return done
 
 
-def _resolved(context: Context, table: WarehouseTable, texts: Texts) -> Change:
+def _resolved(context: Context, statement: Statement, table: WarehouseTable, texts: Texts) -> Change:
     log = table.log
     resolved = context.resolver.resolve(texts.fragments, target=log)
     if resolved.target is None:
         raise errors.InternalError("the statement's table was not pinned", table=log.name)
     check_consumer(resolved.positions, table.name)
     pinned = resolved.texts if texts.query is None else resolved.texts[1:]
-    settings = settings_with(context, resolved, table.name)
+    expected = resolved.target.properties.expectations if isinstance(statement, (Insert, Merge, WriteRows)) else {}
+    settings = settings_with(context, resolved, table.name, expected)
     tests = () if settings.judge is None else settings.judge.tests
     return Change(
         table,
