@@ -8,7 +8,9 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 
+from dbt.adapters.silt import engine as silt
 from dbt.adapters.silt.engine.catalog import rollback, rollback_plan
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.catalog.rollback import RollbackSettings
@@ -214,3 +216,22 @@ def test_a_rollback_of_both_tables_begins_with_the_child_if_the_parent_cannot_co
     with contextlib.suppress(ConcurrentModificationError):  # this scope does not know its own rollback
         rollback.roll_back(shop.warehouse.catalog, findings, scope, settings)
     assert state(shop) == before
+
+
+def test_rows_that_a_program_writes_are_compared_too(shop: House) -> None:
+    spark, root = shop.warehouse.spark, str(shop.root)
+    silt.DataSource.register(spark)
+    orphan, child = (spark.createDataFrame([(11, key)], "id bigint, customer bigint") for key in (9, 3))
+    before = state(shop)
+    with pytest.raises(ForeignKeyViolationError):
+        shop.warehouse.write(orphan, "main.orders", mode="append")
+    with pytest.raises(PySparkException, match="SILT_FOREIGN_KEY_VIOLATION"):
+        orphan.write.format("silt").mode("append").option("warehouse", root).save("main.orders")
+    with pytest.raises(PySparkException, match="is changed by its name in the warehouse"):
+        orphan.write.format("silt").mode("append").save(shop.location("orders"))
+    assert state(shop) == before
+    shop.warehouse.write(child, "main.orders", mode="append")
+    child.write.format("silt").mode("append").option("warehouse", root).save("main.orders")
+    assert shop.rows("select count(*) from main.orders where customer = 3") == [(2,)]
+    with pytest.raises(ForeignKeyViolationError):
+        shop.sql("delete from main.customers where id = 3")
