@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5716,
+    "cli": 5726,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
@@ -24,7 +24,7 @@ ROOMS = {
     "engine/arrow": 1125,
     "engine/audits": 627,
     "engine/builds": 1050,
-    "engine/catalog": 8729,
+    "engine/catalog": 8731,
     "engine/changed_keys": 1254,
     "engine/commands": 13927,
     "engine/datasource": 2250,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4483,
     "status_lines": 550,
 }
-TOTAL = 110159
+TOTAL = 110171
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -126,6 +126,10 @@ class TestReuse:
         assert explained["chance"] == (False, ["seed.test.rows is built before it", "it uses rand()"])
         assert {name: self.version(project, name) for name in versions} == versions
 
+        assert main(["why", "--changed", *folders]) == 0
+        changed = capsys.readouterr().out.split()
+        assert {"rows", "whole", "below", "chance"} <= set(changed) and "apart" not in changed
+
         write_file("{{ no_such_macro() }}", project.project_root, "models", "bad.sql")
         assert main(["why", "no_such_macro", "bad", *folders]) == 2
         (Path(project.project_root) / "models" / "bad.sql").unlink()

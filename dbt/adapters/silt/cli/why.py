@@ -24,6 +24,7 @@ MODULE: Final = "dbt.adapters.silt.runs.explained_reuse"
 _OPTIONS: Final = ("project_dir", "profiles_dir", "profile", "target", "vars")
 _PARSED: Final = "partial_parse.msgpack"
 _PARSED_VARIABLES: Final = ("DBT_PARTIAL_PARSE_FILE_PATH", "DBT_ENGINE_PARTIAL_PARSE_FILE_PATH")
+_ALL: Final = "*"
 _COLUMNS: Final = ("node", "would be", "because")
 _DESCRIPTION = """\
 Compiles the nodes with dbt, compares their code and their inputs with the last build in the log of their tables, and
@@ -31,14 +32,17 @@ shows what a run would do with each node that has `reuse`. Nothing is built, no 
 so that `dbt retry` and `silt report` still see the last run. Queries that the SQL runs
 while it is compiled are run. The inputs are taken as they are now: if a run would build an input first, the node is
 shown as built after it, or as cloned or built if it has `reuse: {from: prod}`. Only chosen nodes are inputs in this
-sense: `silt why +orders` chooses them too. With --upkeep, the arguments are tables, and the answer is that
-of `silt upkeep --dry-run`."""
+sense: `silt why +orders` chooses them too. With --changed, it prints only the names of the nodes that a run would not
+reuse, of all nodes by default: `dbt build --select $(silt why --changed)` needs no state of an earlier run. A node
+without `reuse` counts as changed, and views are left out. With --upkeep, the arguments are tables, and the answer is
+that of `silt upkeep --dry-run`."""
 
 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "why", "explain whether a run would reuse, clone or build a node", _DESCRIPTION)
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="a name, or what `dbt build --select` accepts")
+    parser.add_argument("--changed", action="store_true", help="print only the names of the nodes that are not reused")
     parser.add_argument("--upkeep", action="store_true", help="explain the upkeep of tables instead")
     parser.add_argument("--vars", metavar="YAML", help="dbt's variables")
 
@@ -51,14 +55,20 @@ def run(arguments: Namespace) -> int:
     """
     if arguments.upkeep:
         return upkeep.explain(open_warehouse(arguments, on_branch=False), arguments.nodes or None, arguments.json)
-    if not arguments.nodes:
-        raise InvalidSettingError("no node is named", remedy="Name a node, or add `--upkeep`")
+    if not (arguments.nodes or arguments.changed):
+        raise InvalidSettingError("no node is named", remedy="Name a node, or add `--changed` or `--upkeep`")
     if arguments.warehouse is not None:
         raise InvalidSettingError("only a dbt project has nodes", remedy="Leave `--warehouse` out")
-    found = compiled(MODULE, arguments.nodes, arguments)
+    found = compiled(MODULE, arguments.nodes or [_ALL], arguments)
     if found is None:
         raise InvalidSettingError("dbt cannot compile the nodes", remedy="Correct the errors that dbt reports above")
-    return show(answer(found), arguments.json)
+    return show(_changed(found) if arguments.changed else answer(found), arguments.json)
+
+
+def _changed(explained: Sequence[dict[str, Any]]) -> Answer:
+    """Renders the names of the nodes that are not reused, for `dbt build --select`."""
+    found = [each for each in explained if not each["reused"]]
+    return Answer({"nodes": found}, [" ".join(each["node"].split(".", 2)[2] for each in found)])
 
 
 def compiled(module: str, nodes: Sequence[str], arguments: Namespace, given: Sequence[str] = ()) -> Any:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,40 @@ def test_all_changes_are_visible_after_the_merge_and_the_branch_has_ended(store:
         joined.attempts.check_open()
     with pytest.raises(BranchNotFoundError):
         branches(opened(store, 6)).merge("pr_17")
+
+
+def test_an_expired_branch_is_not_merged(store: Store) -> None:
+    begun(store, change_all)
+    late = opened(store, 3, later_ms=15 * 24 * 60 * 60 * 1000)
+    with pytest.raises(BranchNotFoundError):
+        branches(late).merge("pr_17")
+    assert shown(late) == BEFORE
+
+
+def test_two_merges_at_once_return_the_same_publication(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(store, change_all)
+    publish = Branch.publish_once
+
+    def after_another(branch: Branch, *arguments: Any) -> dict[str, int]:
+        monkeypatch.setattr(Branch, "publish_once", publish)
+        branches(opened(store, 3)).merge("pr_17")
+        return publish(branch, *arguments)
+
+    monkeypatch.setattr(Branch, "publish_once", after_another)
+    versions = branches(opened(store, 4)).merge("pr_17")
+    assert versions["silt.main.kept"] == 2
+    assert shown(opened(store, 5)) == AFTER and opened(store, 6).table(KEPT).snapshot().version == 2
+
+
+def test_a_reader_on_a_deleted_branch_is_refused(store: Store) -> None:
+    begun(store, change_all)
+    known = branches(opened(store, 2))
+    reader = known.join("pr_17")
+    known.delete(known.find("pr_17"))
+    with pytest.raises(ConcurrentModificationError, match="the branch `pr_17`"):
+        reader.attempts.check_open()
+    with pytest.raises(BranchNotFoundError):
+        branches(opened(store, 3)).find("pr_17")
 
 
 def test_a_conflict_names_the_table_and_the_commits_of_the_base(store: Store) -> None:

@@ -225,7 +225,7 @@ class NamedBranches:
             if_hash: the `Branch.state_hash` of the only state that is merged, or its beginning.
 
         Raises:
-            BranchNotFoundError: if the branch does not exist.
+            BranchNotFoundError: if the branch does not exist, or has expired.
             RunInProgressError: if a dbt command works on it, or a run is held that is to be published into it.
             MergeConflictError: if other programs have changed the same tables or names.
             ConcurrentModificationError: if the branch has changed since it had that hash, or another process merges or
@@ -237,6 +237,8 @@ class NamedBranches:
         opened = self._opened(branch)
         if opened.attempts.was_published():
             return self._merged_before(branch, opened)
+        if not branch.is_live(self._register.clock):
+            self.find(name)  # raises the error that it does not exist: its files may be deleted
         self._check_idle(branch)
         self._check_none_held(branch)
         self._check_none_owed(branch)
