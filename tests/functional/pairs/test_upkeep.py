@@ -71,5 +71,8 @@ class TestUpkeepOfEveryKind(Kinds):
         assert "unchanged since" in life.messages["third"][node_of(kind)]
         assert "unchanged since" not in life.messages["second"][node_of(kind)]
 
+    def test_upkeep_has_compacted_files_with_many_deleted_rows(self, life: Life) -> None:
+        assert {"snapshots", "differences"} <= set(life.compacted["third"])
+
     def test_a_unit_test_passes_next_to_upkeep(self, life: Life) -> None:
         assert life.messages["third"]["of_differences"].startswith("pass: ")
