@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, PutResult, Store
 from dbt.adapters.silt.engine.kernel.table import json_fields
+from dbt.adapters.silt.engine.kernel.table.paths import inside
 
 T = TypeVar("T")
 
@@ -298,7 +299,7 @@ def parse_change(body: Mapping[str, Any]) -> NameChange:
         if each is None:
             return None
         kind, text = Kind(each["kind"]), _string(each["text"])
-        return Meaning(kind, _inside(text) if kind is Kind.TABLE else text)
+        return Meaning(kind, inside(text) if kind is Kind.TABLE else text)
 
     found = NameChange(
         _string(body["schema"]),
@@ -332,21 +333,14 @@ def _part(body: Mapping[str, Any]) -> Part:
         json_fields.required(kind(body, name), name)
     json_fields.text(body, "commit")
     paths = json_fields.strings(body, "paths") or ()
-    return Part(**{**body, "location": _inside(_string(body["location"])), "paths": paths})
-
-
-def _inside(location: str) -> str:
-    """Returns a folder; raises ValueError if it may be outside of the database: anyone who may write can write this."""
-    if not all(name and name not in (".", "..") for name in location.split("/")) or "\\" in location:
-        raise ValueError(f"the location {location!r} is not a folder of the database")
-    return location
+    return Part(**{**body, "location": inside(_string(body["location"])), "paths": paths})
 
 
 def _decided(body: Mapping[str, Any]) -> DecidedTable:
     version = body.get("version")
     return DecidedTable(
         body["table"],
-        _inside(body["location"]),
+        inside(body["location"]),
         body["tableId"],
         int(body["base"]),
         None if version is None else int(version),

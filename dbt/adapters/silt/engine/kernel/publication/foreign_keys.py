@@ -137,9 +137,7 @@ class ForeignKeys:
                 continue
             parent = self._other(key.location, key.parent_id, ".".join(key.references))
             if parent is None:
-                raise _violation(
-                    child, name, key, "the table that it references is not in this database, or was dropped"
-                )
+                raise _violation(child, name, key, _GONE)
             _check_definition(child, name, key, parent)
             if is_new:
                 parent.add_child(child, location)

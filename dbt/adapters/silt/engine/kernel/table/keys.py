@@ -28,6 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 )
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.kernel.table.actions import Json, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.paths import inside
 from dbt.adapters.silt.engine.kernel.table.properties import CHILD_PREFIX, KEY_PREFIX, TableProperties
 from dbt.adapters.silt.engine.kernel.table.schema import DecimalType, PrimitiveType, StructField, StructType
 from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
@@ -125,9 +126,9 @@ def children(configuration: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         if name.startswith(CHILD_PREFIX):
             try:
                 folder, table = _names(foreign_json.loads(text))
+                found[name[len(CHILD_PREFIX) :]] = inside(folder), table
             except (ValueError, TypeError) as error:
                 raise InvalidPropertyError(f"the table property `{name}` does not name a table: {text}") from error
-            found[name[len(CHILD_PREFIX) :]] = folder, table
     return found
 
 
@@ -290,7 +291,8 @@ def _parsed(name: str, text: str) -> Key:
     try:
         body = foreign_json.loads(text)
         columns, references, to = (_names(body.get(member, [])) for member in ("columns", "references", "to"))
-        of_parent = str(body.get("location", "")), str(body.get("id", ""))
+        location = str(body.get("location", ""))
+        of_parent = location and inside(location), str(body.get("id", ""))
         return Key(KeyKind(body["kind"]), columns, references, to, body.get("enforced") is True, *of_parent)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidPropertyError(

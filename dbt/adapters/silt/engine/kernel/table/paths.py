@@ -151,6 +151,17 @@ def is_absolute(path: str) -> bool:
     return path.startswith("/") or _SCHEME.match(path) is not None
 
 
+def inside(location: str) -> str:
+    """Returns a folder relative to the root of a database, as a file states it that anybody who may write can write.
+
+    Raises:
+        ValueError: if it may be outside of the database.
+    """
+    if not all(name and name not in (".", "..") for name in location.split("/")) or "\\" in location:
+        raise ValueError(f"the location {location!r} is not a folder of the database")
+    return location
+
+
 def absolute_name(root: str, path: str) -> str:
     """Returns the plain absolute name, or URI, of a path of the log of the table whose folder is `root`."""
     name = decode_path(path)
