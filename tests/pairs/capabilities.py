@@ -21,6 +21,7 @@ CAPABILITIES: Final = {
     "differences": r"differences",
     "transactions": r"transaction|begin",
     "branches": r"branch",
+    "named branches": r"named|pr_17",
     "rollback": r"rollback|rolled back",
     "hooks": r"hook",
     "overrides": r"generate_alias_name|macro persist_docs|replacing|overrid|macros",

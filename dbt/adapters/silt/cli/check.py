@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.cli.output.answers import Answer, Block, Rows, size
 from dbt.adapters.silt.cli.output.rendering import show
-from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, subcommand, table_of
+from dbt.adapters.silt.cli.warehouses import Subparsers, open_warehouse, path_of, subcommand, table_of
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -78,15 +78,20 @@ def run(arguments: Namespace) -> int:
     """Prints the problems."""
     with terminal.bars(sys.stderr) as bars:
         if arguments.table is not None:
-            log = table_of(arguments.table, arguments)
-            checked = [check(log, bars.of_table(log.name), arguments.data)]
-            if "/" not in arguments.table:
-                warehouse = open_warehouse(arguments, on_branch=False)
-                name = warehouse.existing(arguments.table)
-                checked = [_with_branches(warehouse.catalog, name, checked[0], _branches(warehouse.catalog))]
+            checked = [_of_table(arguments, bars)]
         else:
             checked = list(_all(open_warehouse(arguments, on_branch=False).catalog, bars, arguments.data))
     return show(answer(checked, arguments.data), arguments.json)
+
+
+def _of_table(arguments: Namespace, bars: Any) -> Checked:
+    if path_of(arguments.table) is not None:
+        log = table_of(arguments.table, arguments)
+        return check(log, bars.of_table(log.name), arguments.data)
+    warehouse = open_warehouse(arguments, on_branch=False)
+    name, catalog = warehouse.existing(arguments.table), warehouse.catalog
+    checked = check(catalog.table(name), bars.of_table(str(name)), arguments.data)
+    return _with_branches(catalog, name, checked, _branches(catalog))
 
 
 def check(log: DeltaLog, report: Progress, data: bool = False) -> Checked:

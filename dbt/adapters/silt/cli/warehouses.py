@@ -178,7 +178,7 @@ def table_of(text: str, arguments: Namespace) -> DeltaLog:
         InvalidNameError, RelationNotFoundError, SchemaNotFoundError: if the table does not exist.
         InvalidSettingError: if a name is given without a warehouse.
     """
-    path = _path(text)
+    path = path_of(text)
     if path is not None:
         store = _catalog_for(path, arguments).store_at(path if is_url(path) else os.path.expanduser(path))
         return DeltaLog(store, path)
@@ -206,7 +206,7 @@ def view_of(text: str, arguments: Namespace) -> View | None:
         InvalidStatementError: if a version of the view is requested.
     """
     name, version, time = _travel(text)
-    if _path(name) is not None:
+    if path_of(name) is not None:
         return None
     warehouse = open_warehouse(arguments)
     full = warehouse.existing(name)
@@ -268,7 +268,7 @@ def _travel(text: str) -> tuple[str, int | None, datetime | None]:
     return name, None, time if time.tzinfo else time.replace(tzinfo=timezone.utc)
 
 
-def _path(text: str) -> str | None:
+def path_of(text: str) -> str | None:
     """Returns the folder or URL of an argument, or None if the argument is the name of a table."""
     if text.startswith(f"{_BY_PATH}.`") and text.endswith("`"):
         return text[len(_BY_PATH) + 2 : -1]

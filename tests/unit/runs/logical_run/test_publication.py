@@ -82,6 +82,7 @@ class Profile:
     database: str = "silt"
     schema: str = "main"
     branch: str = ""
+    upkeep: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
