@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5731,
+    "cli": 5738,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4483,
     "status_lines": 550,
 }
-TOTAL = 110181
+TOTAL = 110188
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NotATableError,
     RelationNotFoundError,
     SchemaNotFoundError,
+    StorageError,
     TableDamagedError,
     UnsupportedFeatureError,
 )
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.cli.output import terminal
 else:
     terminal = lazy_module("dbt.adapters.silt.cli.output.terminal")
+
+_logger = logging.getLogger(__name__)
 
 _COLUMNS = ("table", "problem", "what")
 _DESCRIPTION = """\
@@ -137,7 +141,10 @@ def _branches(catalog: Catalog) -> dict[str, str]:
     found: dict[str, str] = {}
     for database in catalog.databases():
         found |= {each.branch: f"run {each.run_id}" for each in catalog.run_branches(database).all()}
-        found |= {each.branch: f"branch {each.name}" for each in catalog.named_branches(database).all()}
+        try:
+            found |= {each.branch: f"branch {each.name}" for each in catalog.named_branches(database).all()}
+        except StorageError as error:
+            _logger.warning("%s: files that only named branches need are not looked for: %s", database, error)
     return found
 
 

@@ -75,6 +75,7 @@ def _at_local_path(store: BranchedStore, path: str) -> bytes:
 
 READERS: Final[dict[str, Callable[[BranchedStore, str], bytes]]] = {
     "read": lambda store, path: store.read(path),
+    "read_all": lambda store, path: next(iter(store.read_all([path]))),
     "read_ranges": lambda store, path: store.read_ranges(path, [(0, 100)])[0],
     "open_input": _opened,
     "fetch": _fetched,
