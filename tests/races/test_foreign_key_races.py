@@ -37,6 +37,7 @@ from dbt.adapters.silt.engine.kernel.transaction.conflicts import check_conflict
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 from tests.publication.tables import Process
+from tests.races.test_key_races import ids_of, stored
 from tests.simulation.interleaving import Scheduler, YieldingStore, random_order
 from tests.unit.engine.kernel.log_builder import new_log
 
@@ -116,17 +117,6 @@ class Writer:
             except ForeignKeyViolationError:
                 return "refused"
             return "done"
-
-
-def stored(log: DeltaLog, add: AddFile) -> list[int]:
-    found: list[int] = pq.read_table(io.BytesIO(log.store.read(add.path)))["id"].to_pylist()
-    return found
-
-
-def ids_of(log: DeltaLog, add: AddFile) -> set[int]:
-    vector = add.deletion_vector
-    gone = set() if vector is None else set(deletion_vectors.read(log.store, [vector], "t")[vector.unique_id])
-    return {row for at, row in enumerate(stored(log, add)) if at not in gone}
 
 
 def check(process: Process) -> None:

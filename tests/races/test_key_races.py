@@ -57,7 +57,7 @@ class Writer:
         """MERGE by the key: rows that are there are written again, the other rows are inserted."""
 
         def changes(base: Snapshot) -> Changes:
-            found = [(add, _ids(self.log, add)) for add in base.add_files()]
+            found = [(add, ids_of(self.log, add)) for add in base.add_files()]
             touched = [(add, rows) for add, rows in found if rows & set(ids)]
             rows = set(ids).union(*(each for _, each in touched))
             removes = tuple(add.remove(1) for add, _ in touched)
@@ -70,8 +70,8 @@ class Writer:
 
         def changes(base: Snapshot) -> Changes | None:
             for add in base.add_files():
-                rows = _stored(self.log, add)
-                if old in _ids(self.log, add) and add.deletion_vector is None:
+                rows = stored(self.log, add)
+                if old in ids_of(self.log, add) and add.deletion_vector is None:
                     (vector,) = deletion_vectors.write(self.log.store, self.log.clock, [BitMap64([rows.index(old)])])
                     marked = replace(add, deletion_vector=vector)
                     return Changes(Operation("UPDATE"), (marked, self.file([new])), (add.remove(1),))
@@ -82,7 +82,7 @@ class Writer:
     def optimize(self) -> str:
         def changes(base: Snapshot) -> Changes | None:
             found = base.add_files()
-            rows = sorted(row for add in found for row in _ids(self.log, add))
+            rows = sorted(row for add in found for row in ids_of(self.log, add))
             if not rows:
                 return None
             moved = replace(self.file(rows), data_change=False)
@@ -115,19 +115,19 @@ class Writer:
             return "done"
 
 
-def _stored(log: DeltaLog, add: AddFile) -> list[int]:
+def stored(log: DeltaLog, add: AddFile) -> list[int]:
     found: list[int] = pq.read_table(io.BytesIO(log.store.read(add.path)))["id"].to_pylist()
     return found
 
 
-def _ids(log: DeltaLog, add: AddFile) -> set[int]:
+def ids_of(log: DeltaLog, add: AddFile) -> set[int]:
     vector = add.deletion_vector
     gone = set() if vector is None else set(deletion_vectors.read(log.store, [vector], "t")[vector.unique_id])
-    return {row for at, row in enumerate(_stored(log, add)) if at not in gone}
+    return {row for at, row in enumerate(stored(log, add)) if at not in gone}
 
 
 def rows(log: DeltaLog, version: int) -> Counter[int]:
-    return Counter(row for add in log.snapshot_at(version).add_files() for row in _ids(log, add))
+    return Counter(row for add in log.snapshot_at(version).add_files() for row in ids_of(log, add))
 
 
 def check(store: Store, writers: Iterable[Writer]) -> None:

@@ -10,10 +10,10 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
-from dbt.adapters.silt.engine.catalog.branches.branch_content import BranchContent
+from dbt.adapters.silt.engine.catalog.branches.branch_content import NAME, SCHEMA, BranchContent
 from dbt.adapters.silt.engine.catalog.branches.conflicts import (
     BranchChange,
     Relation,
@@ -27,10 +27,7 @@ from dbt.adapters.silt.engine.catalog.branches.conflicts import (
 from dbt.adapters.silt.engine.catalog.branches.run_nodes import NODES
 from dbt.adapters.silt.engine.catalog.names.database import BranchNames
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
-from dbt.adapters.silt.engine.kernel.errors import (
-    ConcurrentModificationError,
-    SiltError,
-)
+from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, SiltError
 from dbt.adapters.silt.engine.kernel.publication.branch_changes import commits_on
 from dbt.adapters.silt.engine.kernel.publication.documents import (
     Kind,
@@ -53,12 +50,8 @@ from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog
 
 _logger = logging.getLogger(__name__)
 
-_NAME: Final = ".name.json"
-_SCHEMA: Final = ".schema.json"
 _SHOWN_COMMITS: Final = 5
-_OF_WORK: Final = (_NAME, _SCHEMA, NODES, branch_attempts.JOINED, branch_attempts.COMMAND, branch_attempts.SIGN)
-_Key: TypeAlias = tuple[str, str, bool]
-"""The schema and the name of a relation or function, and whether it is a function."""
+_OF_WORK: Final = (NAME, SCHEMA, NODES, branch_attempts.JOINED, branch_attempts.COMMAND, branch_attempts.SIGN)
 
 
 class Branch(BranchContent):

@@ -21,10 +21,7 @@ from typing import Any, Final, Self, TypeAlias, cast
 
 from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
 from dbt.adapters.silt.engine.catalog.branches import named_documents
-from dbt.adapters.silt.engine.catalog.branches.conflicts import (
-    Lookups,
-)
-from dbt.adapters.silt.engine.catalog.branches.run_nodes import NODES
+from dbt.adapters.silt.engine.catalog.branches.conflicts import Lookups
 from dbt.adapters.silt.engine.catalog.names.database import BranchNames
 from dbt.adapters.silt.engine.catalog.names.documents import file_name
 from dbt.adapters.silt.engine.catalog.names.log_end import is_last
@@ -56,10 +53,9 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 
 _logger = logging.getLogger(__name__)
 
-_NAME: Final = ".name.json"
-_SCHEMA: Final = ".schema.json"
-_SHOWN_COMMITS: Final = 5
-_OF_WORK: Final = (_NAME, _SCHEMA, NODES, branch_attempts.JOINED, branch_attempts.COMMAND, branch_attempts.SIGN)
+NAME: Final = ".name.json"
+SCHEMA: Final = ".schema.json"
+"""The ends of the names of a branch's documents."""
 _Key: TypeAlias = tuple[str, str, bool]
 """The schema and the name of a relation or function, and whether it is a function."""
 
@@ -171,7 +167,7 @@ class BranchContent:
             StorageError: if the storage failed; the name is not changed.
         """
         key = _key(change)
-        path = f"{self._folder}/{file_name(repr(key))}{_NAME}"
+        path = f"{self._folder}/{file_name(repr(key))}{NAME}"
         body = json.dumps({"format": FORMAT, **serialize_change(change)}, ensure_ascii=False).encode()
         with self._lock:
             self._register.store.make_folder(self._folder)
@@ -224,7 +220,7 @@ class BranchContent:
         return f"{branch_attempts.FOLDER}/{self.id}"
 
     def _schema_path(self, schema: str) -> str:
-        return f"{self._folder}/{file_name(schema)}{_SCHEMA}"
+        return f"{self._folder}/{file_name(schema)}{SCHEMA}"
 
     def reopen(self, leaves_lost: bool = False, only: RelationName | None = None) -> Self:
         """Opens the tables and names that other processes have used on the branch; all rows of the tables count as
@@ -261,9 +257,9 @@ class BranchContent:
     def _reopen_names(self) -> None:
         store = self._register.store
         for path in branch_attempts.documents(store, self._folder):
-            if path.endswith(_NAME):
+            if path.endswith(NAME):
                 self._note(branch_attempts.parsed(store, path, parse_change))
-            if path.endswith(_SCHEMA):
+            if path.endswith(SCHEMA):
                 self._dropped_schemas.update([branch_attempts.parsed(store, path, _dropped_schema)])
 
     def _reopen_tables(self, leaves_lost: bool, only: RelationName | None) -> None:
