@@ -37,10 +37,10 @@ ROOMS = {
     "records": 2178,
     "report": 1815,
     "runs": 4856,
-    "session": 4483,
+    "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 110188
+TOTAL = 110191
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dbt.adapters.events.logging import AdapterLogger
 from pyspark.sql import SparkSession
@@ -55,6 +55,7 @@ def _never() -> bool:
 
 
 _CHECK_SECONDS = 0.1
+_Opened = TypeVar("_Opened")
 
 
 class Environment:
@@ -163,13 +164,9 @@ class Environment:
                 return opened()
 
         def opened() -> OpenSession:
-            try:
-                return self._session(self._started(check_wanted), shown_on, file_locations, branch)
-            except SparkEndedError:
-                if not self._credentials.keep_alive:
-                    raise
-                # Of another Spark: this session did nothing yet.
-                return self._session(self._started(check_wanted), shown_on, file_locations, branch)
+            return self._of_living_spark(
+                lambda: self._session(self._started(check_wanted), shown_on, file_locations, branch)
+            )
 
         answers = self.answers() if only_reads else None
         handle = SiltHandle(opening, runner, answers)
@@ -218,11 +215,28 @@ class Environment:
             branch: the branch of the profile's database that they can only read.
             file_locations: as for `open`.
         """
-        session = self._started().acquire()
-        assert self._warehouse is not None
-        warehouse = self._warehouse.for_session(session, branch=branch or self.branch, is_read_only=branch is not None)
+
+        def opened() -> Warehouse:
+            session = self._started().acquire()
+            assert self._warehouse is not None
+            on = branch or self.branch
+            return self._warehouse.for_session(session, branch=on, is_read_only=branch is not None)
+
+        warehouse = self._of_living_spark(opened)
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
+
+    def _of_living_spark(self, opening: Callable[[], _Opened]) -> _Opened:
+        """Opens a session; opens a session of another Spark if a kept Spark ends meanwhile: it did nothing yet.
+
+        A Spark that is being killed accepts connections until its process has ended.
+        """
+        try:
+            return opening()
+        except SparkEndedError:
+            if not self._credentials.keep_alive:
+                raise
+            return opening()
 
     def release(self, warehouse: Warehouse) -> None:
         """Releases the session of a warehouse that is not used again."""

@@ -271,6 +271,10 @@ def test_a_read_only_endpoint_answers_queries_and_keeps_temporary_views(reader: 
     assert reader.run("rows(spark.table('two'))") == [[2]]
 
 
+_ACCEPTS = "from dbt.adapters.silt.kept_spark import finding; finding.listens = lambda record: True"
+"""Makes an endpoint see each Spark as it is while its process is being killed: it accepts connections."""
+
+
 def test_a_client_learns_that_the_spark_behind_the_endpoint_has_ended_and_opens_a_new_session(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
@@ -278,6 +282,7 @@ def test_a_client_learns_that_the_spark_behind_the_endpoint_has_ended_and_opens_
     try:
         with programs.endpoint(folder, cache) as endpoint, programs.client(endpoint, cache) as client:  # type: ignore[arg-type]
             client.run("spark.sql('create table main.t as select 1 as id')")
+            endpoint.run(_ACCEPTS)
             [kept] = listing.running(kept_sparks.folder(cache))
             os.kill(kept.record.java, signal.SIGKILL)
             assert "SILT_SPARK_ENDED" in client.run("failure(lambda: spark.range(1).collect())[3]")
