@@ -47,7 +47,7 @@ def running():
     return [each for known in door._known.values() for each in known.operations.running()]
 """
 _CLIENT = """
-import json, logging, sys, uuid
+import json, logging, sys, threading, uuid
 import grpc
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession, functions as F

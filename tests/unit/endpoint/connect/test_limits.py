@@ -59,6 +59,17 @@ def test_a_result_with_more_rows_than_allowed_is_refused_and_the_session_goes_on
     assert client.run("spark.range(5000).count()") == 5000
 
 
+def test_a_session_may_lower_its_limits(client: Program) -> None:
+    client.run("apart = connected(); apart.conf.set('silt.max_rows', '5'); apart.sql('set silt.max_seconds = 1')")
+    assert "more than 5 rows" in client.run("failure(apart.range(6).toArrow)")[3]
+    told = client.run(f"failure(lambda: apart.sql('select count(*) {SLOW}').collect())")
+    assert "more than 1 seconds" in told[3]
+    assert client.run("[apart.range(5).toArrow().num_rows, spark.range(6).toArrow().num_rows]") == [5, 6]
+    assert "allows at most 1,000" in client.run("failure(lambda: apart.conf.set('silt.max_rows', '1001'))")[3]
+    client.run("apart.conf.unset('silt.max_rows')")
+    assert client.run("apart.range(1000).toArrow().num_rows") == 1000
+
+
 def test_a_statement_that_runs_for_too_long_is_stopped_and_commits_nothing(
     client: Program, hurried: Program, folder: Path
 ) -> None:

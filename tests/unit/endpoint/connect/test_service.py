@@ -225,7 +225,7 @@ def test_a_statement_is_stopped_by_its_client_and_commits_nothing(
 ) -> None:
     before = versions(folder, "orders")
     slow = "insert into main.orders select count(*), 0 from range(10000000) a cross join range(1000000) b"
-    client.run("import threading; told = []")
+    client.run("told = []")
     client.run(
         f"work = threading.Thread(target=lambda: told.append(failure(lambda: spark.sql('{slow}')))); work.start()"
     )
@@ -234,6 +234,24 @@ def test_a_statement_is_stopped_by_its_client_and_commits_nothing(
     client.run("work.join()")
     assert "SILT_STATEMENT_CANCELLED" in client.run("told[0][3]")
     assert versions(folder, "orders") == before
+
+
+def test_a_client_is_told_the_progress_of_a_change_while_it_runs(client: Program) -> None:
+    slow = "insert into main.orders select count(*), 0 from range(10000000) a cross join range(1000000) b"
+    client.run("apart, seen, told = connected(), threading.Event(), []")
+    client.run(
+        """
+def note(stages, inflight_tasks, operation_id, done):
+    told.extend(each.num_tasks for each in stages or ())
+    if any(told):
+        seen.set()
+"""
+    )
+    client.run("apart.registerProgressHandler(note)")
+    client.run(f"work = threading.Thread(target=lambda: failure(lambda: apart.sql('{slow}'))); work.start()")
+    assert client.run("seen.wait(60)") is True
+    client.run("apart.interruptAll(); work.join()")
+    assert client.run("apart.table('main.orders').count()") == 2
 
 
 _BEELINE = Path(pyspark.__file__).with_name("bin") / "beeline"

@@ -132,6 +132,35 @@ def test_a_result_with_more_rows_than_allowed_is_refused(sessions_of: Callable[.
         session.run("select * from range(4)")
 
 
+def test_a_session_may_lower_its_limits_and_never_raise_them(sessions_of: Callable[..., Sessions]) -> None:
+    sessions = sessions_of(Limits(most_rows=8, most_streamed_rows=8, most_seconds=60))
+    session = sessions.open(ANN, {"silt.max_rows": "3", "silt.max_seconds": "1.5"})
+    other = sessions.open(ANN)
+    with pytest.raises(errors.ResultTooLargeError, match="more than 3 rows"):
+        session.run("select * from range(4)")
+    for limit in ("silt.max_rows=9", "silt.max_seconds=61"):
+        with pytest.raises(errors.InvalidSettingError, match="allows at most"):
+            session.run(f"set {limit}")
+    assert (session.limits.most_rows, session.limits.most_seconds) == (3, 1.5)
+    session.run("reset silt.max_rows")
+    assert (session.limits.most_rows, session.limits.most_streamed_rows, session.limits.most_seconds) == (8, 8, 1.5)
+    session.run("reset")
+    assert session.limits == other.limits == sessions.limits
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "inf", "nan"])
+def test_a_limit_that_is_not_a_positive_number_is_refused(sessions: Sessions, value: str) -> None:
+    with pytest.raises(errors.InvalidSettingError, match="must be a positive number"):
+        sessions.open(ANN, {"silt.max_rows": value})
+
+
+def test_a_statement_that_takes_longer_than_the_session_allows_is_stopped(sessions: Sessions) -> None:
+    session = sessions.open(ANN, {"silt.max_seconds": "0.5"})
+    operation = Operation(session, "select count(*) from range(1e7) a join range(1e6) b on a.id * b.id % 7 = 3")
+    with pytest.raises(errors.StatementCancelledError, match=r"more than 0\.5 seconds"):
+        operation.result()
+
+
 def test_a_read_only_session_reads_and_makes_temporary_views(sessions_of: Callable[..., Sessions]) -> None:
     sessions_of().open(ANN).run(CREATE)
     session = sessions_of(Limits(is_read_only=True)).open(ANN)

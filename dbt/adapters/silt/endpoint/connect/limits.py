@@ -28,22 +28,24 @@ class LimitedOperations:
     """The running operations of a session on the server. Thread-safe.
 
     Args:
+        limits: returns the limits of the session, as of now.
         interrupt: stops an operation, by its id.
     """
 
-    limits: Limits
+    limits: Callable[[], Limits]
     interrupt: Callable[[str], object]
     _timers: dict[str, threading.Timer] = field(default_factory=dict)
-    _too_long: set[str] = field(default_factory=set)
+    _too_long: dict[str, float] = field(default_factory=dict)
 
     def started(self, operation_id: str) -> None:
         """Begins the time of an operation, which ends with `ended`, or when it is over."""
-        if self.limits.most_seconds is not None and operation_id not in self._timers:
-            self._timers[operation_id] = timer(self.limits.most_seconds, lambda: self._exceed(operation_id))
+        most = self.limits().most_seconds
+        if most is not None and operation_id not in self._timers:
+            self._timers[operation_id] = timer(most, lambda: self._exceed(operation_id, most))
 
     def ended(self, operation_id: str) -> None:
         """Ends the time of an operation, whose client has all answers."""
-        self._too_long.discard(operation_id)
+        self._too_long.pop(operation_id, None)
         running = self._timers.pop(operation_id, None)
         if running is not None:
             running.cancel()
@@ -56,7 +58,7 @@ class LimitedOperations:
             StatementCancelledError: if it has run for too long.
             Failed: of the answers.
         """
-        most = self.limits.most_streamed_rows
+        most = self.limits().most_streamed_rows
         try:
             for each in answers:
                 if most is not None and rows_until(each) > most:
@@ -65,11 +67,11 @@ class LimitedOperations:
                 yield each
         except Failed as failure:
             if operation_id in self._too_long:
-                raise too_long(self.limits.most_seconds) from failure
+                raise too_long(self._too_long[operation_id]) from failure
             raise
 
-    def _exceed(self, operation_id: str) -> None:
-        self._too_long.add(operation_id)
+    def _exceed(self, operation_id: str, most: float) -> None:
+        self._too_long[operation_id] = most
         self._stop(operation_id)
 
     def _stop(self, operation_id: str) -> None:

@@ -24,6 +24,7 @@ from dbt.adapters.silt.endpoint.core.answers import Problem, problem_of
 from dbt.adapters.silt.endpoint.core.operations import stop
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel import errors
+from dbt.adapters.silt.status_lines.line import Stages
 
 _CLASSES: Final = (
     (errors.StatementSyntaxError, "org.apache.spark.sql.catalyst.parser.ParseException"),
@@ -44,6 +45,7 @@ Work: TypeAlias = Callable[[], list[pb.ExecutePlanResponse]]
 _MOST_REMEMBERED: Final = 10_000
 _WAIT_SECONDS: Final = 60.0
 """The longest time without an answer: a reattachable client asks again then, so that its connection is not idle."""
+_PROGRESS_SECONDS: Final = 1.0
 
 
 @dataclass
@@ -54,11 +56,13 @@ class Operation:
         ids: the ids of the session and the operation, for each answer.
         can_reattach: whether the client asks again if its connection is lost.
         tags: the client's own names for it.
+        progress: returns the progress of its jobs.
     """
 
     ids: pb.ExecutePlanResponse
     can_reattach: bool
     tags: tuple[str, ...] = ()
+    progress: Callable[[], Stages] = Stages
     _answers: list[pb.ExecutePlanResponse] = field(default_factory=list)
     _failure: Failed | None = None
     _released: bool = False
@@ -111,14 +115,21 @@ class Operation:
             self._ended.set()
 
     def answers(self, after: str = "") -> Iterator[bytes]:
-        """Waits for the end, and yields the answers after an answer, by its id.
+        """Waits for the end, tells the progress meanwhile, and yields the answers after an answer, by its id.
 
         Raises:
             Failed: if the statement has failed, or the client has released its answers.
         """
-        while not self._ended.wait(_WAIT_SECONDS):
-            if self.can_reattach:
+        told = self.progress()
+        waits = 0
+        while not self._ended.wait(_PROGRESS_SECONDS):
+            waits += 1
+            if self.can_reattach and waits * _PROGRESS_SECONDS >= _WAIT_SECONDS:
                 return  # without the last answer, so that the client asks again
+            now = self.progress()
+            if now != told:
+                yield encoded(self._with_ids(_of_progress(now)))
+            told = now
         if self._released:
             raise not_found("OPERATION_ABANDONED", self.ids.operation_id)
         if self._failure is not None:
@@ -136,6 +147,15 @@ class Operation:
         answer.MergeFrom(self.ids)
         answer.response_id = str(uuid.uuid4())
         return answer
+
+
+def _of_progress(stages: Stages) -> pb.ExecutePlanResponse:
+    """Returns the answer that tells the progress of a statement, as of a single stage."""
+    kind = pb.ExecutePlanResponse.ExecutionProgress
+    told = kind.StageInfo(
+        num_tasks=stages.tasks, num_completed_tasks=stages.tasks_done, input_bytes_read=stages.size, done=False
+    )
+    return pb.ExecutePlanResponse(execution_progress=kind(stages=[told]))
 
 
 @dataclass

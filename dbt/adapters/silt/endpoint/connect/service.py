@@ -214,7 +214,7 @@ class Service:
             server_side_session_id=known.backend.server_side_session,
             operation_id=request.operation_id or str(uuid.uuid4()),
         )
-        operation = Operation(ids, _can_reattach(request), tuple(request.tags))
+        operation = Operation(ids, _can_reattach(request), tuple(request.tags), known.session.progress)
         return known.operations.started(operation, functools.partial(_run, known, request.plan, operation, work))
 
     def _analyze(self, method: Method, raw: bytes, context: grpc.ServicerContext) -> bytes:

@@ -139,7 +139,7 @@ class Door:
         """Returns a session of the engine as a session of this door."""
         spark = session.warehouse.spark
         spark.version  # noqa: B018 -- the first call, with which the server names its session
-        limited = LimitedOperations(session.limits, spark.interruptOperation)
+        limited = LimitedOperations(lambda: session.limits, spark.interruptOperation)
         known = ConnectSession(session, Backend(spark, key.session), Plans(session), limited)
         with self._lock:
             self._known[key] = known

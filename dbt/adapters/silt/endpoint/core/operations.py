@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 
 from dbt.adapters.silt.endpoint.core.answers import Answer
+from dbt.adapters.silt.endpoint.core.house import MAX_SECONDS
 from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.engine.kernel import errors
 
@@ -48,8 +49,8 @@ def limited(seconds: float | None, stop_it: Callable[[], None]) -> Iterator[None
 def too_long(seconds: float | None) -> errors.StatementCancelledError:
     """Returns the error of a statement that was stopped because of its time limit."""
     return errors.StatementCancelledError(
-        f"the statement ran for more than {seconds:g} seconds, the most that this endpoint allows",
-        remedy="Restrict it, or start the endpoint with a larger `--max-seconds`",
+        f"the statement ran for more than {seconds:g} seconds, the most that this endpoint or `{MAX_SECONDS}` allows",
+        remedy=f"Restrict it, or allow more time: `reset {MAX_SECONDS}`, and `--max-seconds` of the endpoint",
     )
 
 

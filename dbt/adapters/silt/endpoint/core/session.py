@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from dbt.adapters.silt.endpoint.core.answers import NO_ROWS, Answer, Column, answer_of
 from dbt.adapters.silt.endpoint.core.exactly_once import RUN_ID, RunUnits, WritingStatement, checked_run_id
-from dbt.adapters.silt.endpoint.core.house import Client, House, Limits, too_large
+from dbt.adapters.silt.endpoint.core.house import MAX_ROWS, MAX_SECONDS, Client, House, Limits, too_large
 from dbt.adapters.silt.endpoint.core.publication import PUBLISH, SessionPublication
 from dbt.adapters.silt.engine.answers.connection import AnswersWithoutSpark
 from dbt.adapters.silt.engine.answers.sessions import change_no_answer, changes_session
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 _DEFAULT = "default"
+_SPARKLESS = (RUN_ID, MAX_ROWS, MAX_SECONDS)
+"""The endpoint's own settings, which change no answer."""
 
 
 class Session:
@@ -46,14 +48,14 @@ class Session:
     Attributes:
         id: a secret, by which the client's connections name it.
         client: the client.
-        limits: the limits of its statements.
+        limits: the limits of its statements, which the session may have lowered.
     """
 
     def __init__(
         self, house: House, client: Client, limits: Limits, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.id = secrets.token_hex(16)
-        self.client, self.limits = client, limits
+        self.client, self.limits, self._most = client, limits, limits
         self.last_used = clock()
         self._house, self._clock = house, clock
         self._lock = threading.RLock()
@@ -179,6 +181,7 @@ class Session:
         if statement.changes_session or changes_session(statement):
             self._note_change(statement)
         if isinstance(statement, (ast.SetSetting, ast.ResetSetting)):
+            self.limits = self._most.after(statement, self.limits)
             self._settle(house, self._publication.on_setting(statement, house))
         elif not isinstance(statement, ast.Use):
             house = self.warehouse
@@ -240,7 +243,7 @@ class Session:
     def _note_change(self, statement: ast.Statement) -> None:
         is_harmless = isinstance(statement, ast.Use) or (
             isinstance(statement, ast.SetSetting)
-            and (statement.value is None or statement.key == RUN_ID or _is_harmless(statement.key or ""))
+            and (statement.value is None or statement.key in _SPARKLESS or _is_harmless(statement.key or ""))
         )
         if not is_harmless:
             self._answers = None
