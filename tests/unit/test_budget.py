@@ -22,7 +22,7 @@ ROOMS = {
     "engine": 1178,
     "engine/answers": 1250,
     "engine/arrow": 1125,
-    "engine/audits": 627,
+    "engine/audits": 642,
     "engine/builds": 1050,
     "engine/catalog": 8731,
     "engine/changed_keys": 1254,
@@ -30,17 +30,17 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 24192,
     "engine/sql": 7756,
-    "engine/statements": 8049,
+    "engine/statements": 8159,
     "kept_spark": 1150,
-    "materializations": 6597,
-    "methods": 2325,
+    "materializations": 6602,
+    "methods": 2333,
     "records": 2178,
     "report": 1815,
     "runs": 4856,
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 110269
+TOTAL = 110411
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

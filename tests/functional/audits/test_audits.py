@@ -127,6 +127,24 @@ class TestOfStoredFailures(Project):
         assert {str(each.status) for each in found.values()} == {"success", "pass"}
         assert audited(found) == set()
 
+    def test_the_failing_rows_of_a_refused_model_are_in_the_table_of_its_test(self, project: Any) -> None:
+        write_file(BAD, project.project_root, "seeds", "raw.csv")
+        run_dbt(["seed"])
+        stored = MODELS.replace("- not_null\n", "- not_null: {config: {store_failures: true, alias: nameless}}\n")
+        write_file(stored, project.project_root, "models", "models.yml")
+        [refused] = run_dbt(["run", "-s", "orders"], expect_pass=False)
+        place = f"{project.test_schema}_dbt_test__audit.nameless"
+        assert f"`{place.split('.')[0]}`.`nameless`" in refused.message
+        rows = f"select id, name from {place}"
+        assert project.run_sql(rows, fetch="all") == [(2, None)]
+
+        warned = stored.replace("alias: nameless}", "alias: nameless, severity: warn}")
+        write_file(warned, project.project_root, "models", "models.yml")
+        write_file(BAD + "3,\n", project.project_root, "seeds", "raw.csv")
+        run_dbt(["seed"])
+        run_dbt(["run", "-s", "orders"])
+        assert sorted(project.run_sql(rows, fetch="all")) == [(2, None), (3, None)]
+
 
 class TestOfHooks(Project):
     def test_tests_run_again_if_hooks_change_the_rows_afterwards(self, project: Any) -> None:

@@ -79,8 +79,12 @@ def audits_of(config: Mapping[str, Any], audits: tuple[Audit, ...], run_id: str,
     )
 
 
-def audit_of(test: Any, query: str) -> Audit:
-    """Returns a data test, whose compiled query is given, as an audit."""
+def audit_of(test: Any, query: str, stored_in: str | None = None) -> Audit:
+    """Returns a data test, whose compiled query is given, as an audit.
+
+    Args:
+        stored_in: SQL name of the table for its failing rows, if they are stored.
+    """
     config = test.config
     return Audit(
         str(test.name),
@@ -90,6 +94,7 @@ def audit_of(test: Any, query: str) -> Audit:
         warn_if=str(config.warn_if),
         error_if=str(config.error_if),
         limit=config.limit,
+        stored_in=stored_in,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
 
+from dbt.adapters.silt.dbt_seams.command_state import flags
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.runs.response import SiltResponse
 from dbt.adapters.silt.runs.tests_not_run import KnownResult
@@ -94,7 +95,14 @@ class AuditMethods(metaclass=AdapterMeta):
         if query is None or context.looks != before:
             logger.debug(f"{test.name} runs after the commit, because its code looks at the warehouse")
             return None
-        return audits.audit_of(test, query)
+        return audits.audit_of(test, query, self._place_of_failures(test))
+
+    def _place_of_failures(self, test: Any) -> str | None:
+        """Returns the table in which a test stores its failing rows; None if it does not, as dbt decides."""
+        own = test.config.store_failures
+        if not (getattr(flags(), "STORE_FAILURES", False) if own is None else own):
+            return None
+        return str(self.Relation.create_from(self.config, test))
 
     @available.parse_none
     def audited_test(self, test: Mapping[str, Any]) -> KnownResult | None:

@@ -47,7 +47,7 @@ class SiltResponse(AdapterResponse):
             rows.
         note: the effect of a maintenance statement as a line, for `dbt run-operation`.
         audits: the verdicts of the tests that have judged the rows before their commit, each with its name, status and
-            number of failures.
+            number of failures, and the table of its failing rows, if they are stored.
         quarantined: the number of rows that went to the quarantine table instead.
         audited: whether this is the verdict of a test that has judged the rows before their commit, and was not run
             again.
@@ -124,9 +124,8 @@ class SiltResponse(AdapterResponse):
 
     def add_audits(self, outcome: Outcome) -> None:
         """Adds the verdicts of the tests that have judged the rows before their commit."""
-        verdicts = [(each.name, each.status, each.failures) for each in outcome.audits]
-        if verdicts:
-            self.audits = [dict(zip(("name", "status", "failures"), each, strict=True)) for each in verdicts]
+        if outcome.audits:
+            self.audits = list(map(_verdict, outcome.audits))
             self._message = f"{self._message}; {_audited(outcome.audits)}"
         if outcome.quarantined:
             self.quarantined = outcome.quarantined
@@ -175,6 +174,11 @@ def journal_entry(response: SiltResponse, facts: CommitFacts) -> JournalEntry:
         counts=WriteCounts() if response.skipped else response.counts,
         **{name: getattr(facts, name) for name in who},
     )
+
+
+def _verdict(result: AuditResult) -> dict[str, Any]:
+    stored = {} if result.stored_in is None else {"stored_in": result.stored_in}
+    return {"name": result.name, "status": result.status, "failures": result.failures, **stored}
 
 
 def _audited(results: Sequence[AuditResult]) -> str:

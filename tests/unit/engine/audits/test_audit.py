@@ -14,7 +14,7 @@ POSITIVE = Audit("positive", "select * from main.t where v < 0")
 
 
 def test_audits_are_the_same_after_a_round_trip_through_json() -> None:
-    most = Audit("few", "select 1", "sum(n)", Severity.WARN, "> 1", "> 10", limit=5)
+    most = Audit("few", "select 1", "sum(n)", Severity.WARN, "> 1", "> 10", limit=5, stored_in="main.bad")
     audits = Audits((POSITIVE, most), Scope.CHANGES, OnFailure.QUARANTINE, True, Limit(7), "run", "model.a", "main.t")
     assert Audits.from_json(audits.to_json()) == audits
     assert Audits.from_json(Audits((POSITIVE,)).to_json()) == Audits((POSITIVE,))

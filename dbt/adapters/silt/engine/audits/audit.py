@@ -100,6 +100,7 @@ class Audit:
         fail_calc: SQL aggregate over the failing rows, which is compared.
         warn_if, error_if: SQL comparison of that number, such as `> 10`.
         limit: the number of failing rows to look at; None looks at all.
+        stored_in: SQL name of the table that the failing rows replace, also if the commit is refused; None keeps none.
     """
 
     name: str
@@ -109,10 +110,11 @@ class Audit:
     warn_if: str = "!= 0"
     error_if: str = "!= 0"
     limit: int | None = None
+    stored_in: str | None = None
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the query and of everything else that determines the verdict; the name does not."""
+        """A hash of the query and of everything else that determines the verdict; the name and `stored_in` do not."""
         fixed = (self.query, self.fail_calc, self.severity.value, self.warn_if, self.error_if, self.limit)
         return facts_hash(list(fixed))
 
@@ -179,6 +181,7 @@ class AuditResult:
         failures: the value of the audit's `fail_calc`; 0 if it passed.
         message: dbt's words for the verdict; None if it passed.
         quarantined: the number of its failing rows that went to the quarantine table instead.
+        stored_in: the table with its failing rows; None if they are not stored.
     """
 
     name: str
@@ -186,14 +189,15 @@ class AuditResult:
     failures: int = 0
     message: str | None = None
     quarantined: int = 0
+    stored_in: str | None = None
 
 
 _TYPES: Final[Mapping[str, type]] = {
-    **dict.fromkeys(("name", "query", "fail_calc", "warn_if", "error_if", "run_id", "node", "table"), str),
+    **dict.fromkeys(("name", "query", "fail_calc", "warn_if", "error_if", "run_id", "node", "table", "stored_in"), str),
     "limit": int,
     "refuse_warnings": bool,
 }
-_OPTIONAL: Final = ("limit", "run_id", "node", "table")
+_OPTIONAL: Final = ("limit", "run_id", "node", "table", "stored_in")
 
 _Member = TypeVar("_Member", bound=Enum)
 

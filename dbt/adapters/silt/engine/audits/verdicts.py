@@ -37,8 +37,12 @@ _OPERATORS: Final[Mapping[str, Callable[[int, int], bool]]] = {
 
 def verdict_sql(audit: Audit) -> str:
     """Returns the query of an audit's verdict: a row with `failures`, `should_warn` and `should_error`."""
-    limit = "" if audit.limit is None else f"\nlimit {audit.limit}"
-    return _compared(audit, f"select {audit.fail_calc} as failures from (\n{audit.query}{limit}\n) dbt_internal_test")
+    return _compared(audit, f"select {audit.fail_calc} as failures from (\n{failing_sql(audit)}\n) dbt_internal_test")
+
+
+def failing_sql(audit: Audit) -> str:
+    """Returns the query of the failing rows that an audit looks at."""
+    return audit.query if audit.limit is None else f"{audit.query}\nlimit {audit.limit}"
 
 
 def verdict_of(audit: Audit, count: int) -> Verdict | str:
@@ -117,9 +121,13 @@ def refusing(audits: Audits, results: Iterable[AuditResult]) -> Iterable[AuditRe
 
 def failed(table: str, refused: Sequence[AuditResult], results: Sequence[AuditResult]) -> AuditFailedError:
     """Returns the error for audits that refuse a commit."""
-    said = "; ".join(f"`{each.name}` ({each.message})" for each in refused)
+    said = "; ".join(f"`{each.name}` ({each.message}{_stored(each)})" for each in refused)
     words = "the audit fails" if len(refused) == 1 else f"{len(refused)} audits fail"
     return AuditFailedError(f"{words}: {said}", table=table, details={"results": tuple(results)})
+
+
+def _stored(result: AuditResult) -> str:
+    return "" if result.stored_in is None else f"; its failing rows are in {result.stored_in}"
 
 
 def too_many(audits: Audits, counts: tuple[int, int], table: str, results: Sequence[AuditResult]) -> AuditFailedError:
@@ -129,8 +137,11 @@ def too_many(audits: Audits, counts: tuple[int, int], table: str, results: Seque
         counts: the number of rows to quarantine, and the number of rows that the statement would write.
     """
     bad, written = counts
+    stored = "".join(
+        f"; the rows that fail `{each.name}` are in {each.stored_in}" for each in results if each.stored_in
+    )
     return AuditFailedError(
-        f"{bad:,} of {written:,} rows fail audits, and at most {audits.max_quarantined} may be quarantined",
+        f"{bad:,} of {written:,} rows fail audits, and at most {audits.max_quarantined} may be quarantined{stored}",
         remedy="Nothing was written: correct the source, or raise `max_quarantined` if so many bad rows are expected",
         table=table,
         details={"results": tuple(results)},

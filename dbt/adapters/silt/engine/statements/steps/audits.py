@@ -37,14 +37,13 @@ from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json, Metadat
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of, note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, ReadSet
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.cursor import Cursor
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
-from dbt.adapters.silt.engine.sql.tokens import tokenize
 from dbt.adapters.silt.engine.statements.resolve.expansion import full_name
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
 from dbt.adapters.silt.engine.statements.resolve.resolve import Cut
 from dbt.adapters.silt.engine.statements.steps.context import Context
 from dbt.adapters.silt.engine.statements.steps.quarantine import Quarantine, without_repeated
+from dbt.adapters.silt.engine.statements.steps.stored_failures import StoredFailures, check_place, parsed
 
 SETTING: Final = "silt.audits"
 """The session's setting for the audits of its statements, in the form of `Audits.from_json`."""
@@ -139,8 +138,10 @@ def _judge_of_audits(context: Context, cut: Cut, name: RelationName | None) -> S
     audits = context.settings.audits
     if audits is None or not audits.audits:
         return None
-    if audits.table is not None and context.namespace.name_in_warehouse(_parsed(audits.table)) != name:
+    if audits.table is not None and context.namespace.name_in_warehouse(parsed(audits.table)) != name:
         return None
+    for each in audits.audits:
+        check_place(context, each.stored_in, name)
     spark = context.spark
     as_stated = (replace(each, query=as_read(each.query, quotes_for(spark, each.query))) for each in audits.audits)
     audits = replace(audits, audits=tuple(as_stated))
@@ -153,13 +154,6 @@ def _judge_of_audits(context: Context, cut: Cut, name: RelationName | None) -> S
         if entry is not None and entry.kind is RelationKind.TABLE:
             Quarantine(context, name).check(context.catalog.table(name).snapshot().schema)
     return StatementJudge(replace(context, resolver=replace(context.resolver, read_history=None)), audits, cut, name)
-
-
-def _parsed(table: str) -> ast.Name:
-    cursor = Cursor(table, tokenize(table))
-    name = cursor.name()
-    cursor.finished()
-    return name
 
 
 @dataclass
@@ -242,34 +236,51 @@ class StatementJudge:
         """
         own = [each for each in written if isinstance(each, Written) and each.routed]
         if not own or self.name is None:
-            verdicts.check(self.audits, self._results or (), log.name)
+            self._check(log, self._state(log, base, changes))
             return judged
         made = future(log, base, changes)
         quarantine = Quarantine(self.context, self.name)
         quarantine.check(made.schema)
-        self._check_limit(log, own)
-        verdicts.check(self.audits, self._results or (), log.name)
         routed = [each for one in own for each in one.routed]
+        all_rows = replace(changes, adds=(*changes.adds, *(add for each in routed for add in each.adds)))
+        self._check_limit(log, own, self._state(log, base, all_rows))
+        self._check(log, self._state(log, base, changes))
         names = {key: audit.name for audit, key in self._routing.items()}
         quarantine.add(log, made, routed, names | {each.key: each.name for each in self.expected})
         self._quarantined = sum(each.rows for each in routed)
         self._results = tuple(self._with_quarantined(each, routed) for each in self._results or ())
         return judged
 
-    def _check_limit(self, log: DeltaLog, written: Sequence[Written]) -> None:
+    def _check(self, log: DeltaLog, made: Snapshot) -> None:
+        """Stores the failing rows of a version for the audits that want it, then checks the results.
+
+        Raises:
+            AuditFailedError: if an audit refuses the commit.
+        """
+        stores = StoredFailures(self._with_table(log), self.cut)
+        judged = zip(self.audits.audits, self._results or (), strict=False)
+        self._results = tuple(stores.stored(log, made, *each) for each in judged)
+        verdicts.check(self.audits, self._results, log.name)
+
+    def _check_limit(self, log: DeltaLog, written: Sequence[Written], all_rows: Snapshot) -> None:
         """Checks that no more rows were routed than may be quarantined.
+
+        Args:
+            all_rows: the version that the statement would make with the routed rows.
 
         Raises:
             AuditFailedError: if more were.
         """
         unlimited = {each.key for each in self.expected}
         routed = [each for one in written for each in one.routed if not unlimited.issuperset(each.failed)]
-        bad, all_rows = sum(each.rows for each in routed), sum(each.routable for each in written)
-        if self.audits.max_quarantined.allows(bad, all_rows):
+        bad, rows = sum(each.rows for each in routed), sum(each.routable for each in written)
+        if self.audits.max_quarantined.allows(bad, rows):
             return
         counts = {audit: _rows_of(key, routed) for audit, key in self._routing.items()}
-        results = [verdicts.result_of(audit, self._verdict_of(audit, count)) for audit, count in counts.items()]
-        raise verdicts.too_many(self.audits, (bad, all_rows), log.name, results)
+        found = {audit: verdicts.result_of(audit, self._verdict_of(audit, count)) for audit, count in counts.items()}
+        stores = StoredFailures(self._with_table(log), self.cut)
+        results = [stores.stored(log, all_rows, audit, result) for audit, result in found.items()]
+        raise verdicts.too_many(self.audits, (bad, rows), log.name, results)
 
     @property
     def _routing(self) -> Mapping[Audit, str]:
@@ -308,7 +319,7 @@ class StatementJudge:
             if self.audits.scope is Scope.CHANGES:
                 now = replace(now, active=TableFiles(active_files.FILES.empty_table()))
             note_reads(log, self._judged_state(log, now, {}).reads)
-            verdicts.check(self.audits, self._results or (), log.name)
+            self._check(log, now)
         if self._moved and outcome.rows_inserted is not None:
             outcome = replace(outcome, rows_inserted=outcome.rows_inserted - self._moved)
         return replace(outcome, audits=self._results or (), quarantined=self._quarantined)
