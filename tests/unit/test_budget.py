@@ -28,9 +28,9 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13927,
     "engine/datasource": 2250,
-    "engine/kernel": 24192,
+    "engine/kernel": 24220,
     "engine/sql": 7756,
-    "engine/statements": 8159,
+    "engine/statements": 8168,
     "kept_spark": 1150,
     "materializations": 6602,
     "methods": 2333,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 110411
+TOTAL = 110448
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -73,7 +73,7 @@ def attempt(
         names: the names that the publication changes.
         versions: the versions of each changed table on its branch, by name.
         announce: called with the id of the publication before it begins.
-        is_needed: whether to publish a single table on which no foreign key depends.
+        is_needed: whether to publish a single table whose foreign keys, if any, have read nothing.
 
     Returns:
         The decision; None if no publication is needed.
@@ -81,10 +81,9 @@ def attempt(
     Raises:
         As `publish.publish`.
     """
-    checked = ForeignKeys(register.log_of, register.location_of).checked(
-        [each.checked(register.settle) for each in tables]
-    )
-    if not is_needed and len(checked) == 1:
+    prepared = [each.checked(register.settle) for each in tables]
+    checked = ForeignKeys(register.log_of, register.location_of).checked(prepared)
+    if not is_needed and len(checked) == 1 and checked[0] is prepared[0]:
         return None
     newest = with_published_versions(checked, versions)
     for each in newest:
@@ -161,7 +160,7 @@ def commit_across(register: Register, log: DeltaLog, pending: PendingCommit, inf
     """Commits changes of a table that depend on other tables by enforced foreign keys, as a publication.
 
     Returns:
-        The version; None if the changes depend on no other table, and nothing was committed.
+        The version; None if the changes depend on no other row, and nothing was committed.
 
     Raises:
         ForeignKeyViolationError: if a row would have no parent.

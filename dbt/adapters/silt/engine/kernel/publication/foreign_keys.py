@@ -34,6 +34,7 @@ from dbt.adapters.silt.engine.kernel.table.keys import (
     children,
     enforced_keys,
     enforced_references,
+    may_be_parent,
     unverified_since,
     with_child,
 )
@@ -102,11 +103,15 @@ class ForeignKeys:
         pending = PendingCommit(base, Changes(_ONLY_READ), ReadSet(), IsolationLevel.SERIALIZABLE)
         parent = _Side(ExistingTable(log, pending, None))
         for child, name, key in self._keys_to(self.location_of(log), parent):
-            raise _dropped(child, name, key, parent)
+            if not key.is_of_itself:
+                raise _dropped(child, name, key, parent)
 
     def _keys_to(self, location: str, parent: _Side) -> Iterator[tuple[_Side, str, Key]]:
-        """Yields the enforced foreign keys to a table, with their tables and names."""
+        """Yields the enforced foreign keys to a table, its own too, with their tables and names."""
         assert parent.base is not None
+        for name, key in {} if parent.is_dropped else enforced_references(parent.metadata.configuration).items():
+            if key.is_of_itself:
+                yield parent, name, key
         for child_id, (folder, child_name) in children(parent.base.metadata.configuration).items():
             child = self._other(folder, child_id, child_name)
             for name, key in () if child is None else enforced_references(child.metadata.configuration).items():
@@ -135,11 +140,12 @@ class ForeignKeys:
             rows = child.reader(key.columns).rows(files.new)[0] if files.new else None
             if not is_new and (rows is None or not rows.values.num_rows):
                 continue
-            parent = self._other(key.location, key.parent_id, ".".join(key.references))
+            is_other = not key.is_of_itself
+            parent = self._other(key.location, key.parent_id, ".".join(key.references)) if is_other else child
             if parent is None:
                 raise _violation(child, name, key, _GONE)
             _check_definition(child, name, key, parent)
-            if is_new:
+            if is_new and is_other:
                 parent.add_child(child, location)
             missing = None if rows is None else parent.missing(_renamed(rows, key.to))
             if missing is None or not missing.num_rows:
@@ -152,7 +158,7 @@ class ForeignKeys:
 
     def _check_children(self, location: str, parent: _Side) -> None:
         """Checks that no child has a row of a key that the parent loses."""
-        if parent.base is None or not children(parent.base.metadata.configuration):
+        if parent.base is None or not may_be_parent(parent.base.metadata.configuration):
             return
         is_verified = unverified_since(parent.base.transactions, parent.base.version) is None
         gone = {key.columns: parent.gone(key.columns) for key in _unique_keys(parent)} if is_verified else {}

@@ -5,7 +5,7 @@ The Delta format has no keys. Each key is a table property, `silt.constraints.<n
     {"kind": "foreign key", "columns": ["customer_id"], "references": ["silt", "main", "customers"], "to": ["id"]}
     {"kind": "primary key", "columns": ["id"], "enforced": true}
 
-An enforced foreign key names the folder and the id of its parent too. The parent has a table property,
+An enforced foreign key to another table names the folder and the id of its parent too. The parent has a table property,
 `silt.referencedBy.<id of the child>`, with the folder of the child, so that a commit to the parent finds its children.
 
 Each commit of this package records that the enforced keys hold at its version, in the transaction identifier
@@ -58,7 +58,7 @@ class Key:
         to: referenced columns; empty if the definition omits them.
         enforced: whether commits are refused whose rows break the key.
         location, parent_id: the folder, relative to the database's root, and the id of the table that an enforced
-            foreign key references.
+            foreign key references; empty if it is the key's own table.
     """
 
     kind: KeyKind
@@ -68,6 +68,11 @@ class Key:
     enforced: bool = False
     location: str = ""
     parent_id: str = ""
+
+    @property
+    def is_of_itself(self) -> bool:
+        """Whether it is an enforced foreign key of a table to itself."""
+        return self.enforced and self.kind is KeyKind.FOREIGN_KEY and not self.parent_id
 
     @property
     def sql(self) -> str:
@@ -113,6 +118,12 @@ def enforced_references(configuration: Mapping[str, str]) -> dict[str, Key]:
 
 def _enforced(configuration: Mapping[str, str], kinds: Sequence[KeyKind]) -> dict[str, Key]:
     return {name: key for name, key in table_keys(configuration).items() if key.enforced and key.kind in kinds}
+
+
+def may_be_parent(configuration: Mapping[str, str]) -> bool:
+    """Returns whether an enforced foreign key may reference the table, perhaps its own. Raises as `table_keys`."""
+    is_of_itself = any(each.is_of_itself for each in enforced_references(configuration).values())
+    return is_of_itself or bool(children(configuration))
 
 
 def children(configuration: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -225,9 +236,17 @@ def checked_keys(keys: Mapping[str, Key], schema: StructType, table: str, there:
         for column in key.columns if key.enforced else ():
             _check_compared(name, schema.require(column, table), table)
     return {
-        name: replace(key, columns=tuple(schema.require(column, table).name for column in key.columns))
+        name: replace(
+            key,
+            columns=_spelled(key.columns, schema, table),
+            to=_spelled(key.to, schema, table) if key.is_of_itself else key.to,
+        )
         for name, key in keys.items()
     }
+
+
+def _spelled(columns: Iterable[str], schema: StructType, table: str) -> tuple[str, ...]:
+    return tuple(schema.require(column, table).name for column in columns)
 
 
 def _check_compared(name: str, field: StructField, table: str) -> None:
@@ -250,7 +269,11 @@ def with_renamed_columns(metadata: Metadata, renames: Mapping[tuple[str, ...], s
     new_names = {path[0].lower(): name for path, name in renames.items() if len(path) == 1}
     keys = table_keys(metadata.configuration)
     renamed = {
-        name: replace(key, columns=tuple(new_names.get(column.lower(), column) for column in key.columns))
+        name: replace(
+            key,
+            columns=tuple(new_names.get(column.lower(), column) for column in key.columns),
+            to=tuple(new_names.get(column.lower(), column) if key.is_of_itself else column for column in key.to),
+        )
         for name, key in keys.items()
     }
     return replace(metadata, configuration={**metadata.configuration, **key_properties(renamed)})

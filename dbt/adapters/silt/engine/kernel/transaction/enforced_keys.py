@@ -29,9 +29,9 @@ from dbt.adapters.silt.engine.kernel.table.keys import (
     VERIFIED,
     Key,
     KeyKind,
-    children,
     enforced_keys,
     enforced_references,
+    may_be_parent,
     unverified_since,
 )
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROPPED_PROPERTY, Changes
@@ -85,10 +85,10 @@ def concerns_references(base: Snapshot | None, changes: Changes) -> bool:
     before = metadata if base is None else base.metadata
     is_unverified = base is not None and unverified_since(base.transactions, base.version) is not None
     if changes.metadata is not None or is_unverified:
-        return bool(enforced_references(metadata.configuration) or children(before.configuration))
+        return bool(enforced_references(metadata.configuration)) or may_be_parent(before.configuration)
     if changes.adds and enforced_references(metadata.configuration):
         return True
-    return bool(children(before.configuration)) and not changes.changes_no_data()
+    return may_be_parent(before.configuration) and not changes.changes_no_data()
 
 
 def run_of(facts: Mapping[str, Json]) -> str | None:

@@ -9,7 +9,7 @@ from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
+from dbt.adapters.silt.engine.kernel.table.keys import constraint_names, table_keys
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import ObjectKind, OnObject, OnTable
 from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
@@ -100,8 +100,9 @@ def _add_constraint(context: Context, statement: ast.AddConstraint) -> Result:
     refuse_calls(context, statement.constraint.condition, "a check constraint", ".".join(statement.table))
 
     def add(target: Target) -> Outcome:
-        taken = constraint_names(target.snapshot.metadata.configuration)
-        found = named(kept(context, (statement.constraint,)), context.namespace, target.name, taken)
+        configuration = target.snapshot.metadata.configuration
+        names, keys = constraint_names(configuration), table_keys(configuration).values()
+        found = named(kept(context, (statement.constraint,)), context.namespace, target.name, names, keys)
         if found.keys:
             return alter.add_keys(target, found.keys, context.settings)
         [(name, condition)] = found.checks.items()

@@ -37,20 +37,27 @@ def kept(context: Context, constraints: Iterable[Constraint]) -> list[Constraint
 
 
 def named(
-    constraints: Iterable[Constraint], namespace: Namespace, table: str, taken: Iterable[str] = ()
+    constraints: Iterable[Constraint],
+    namespace: Namespace,
+    table: str,
+    taken: Iterable[str] = (),
+    there: Iterable[Key] = (),
 ) -> Constraints:
     """Returns the constraints by name. Unnamed constraints are named by kind and number: `check_1`, `primary_key_1`.
 
     Args:
         namespace: namespace that resolves the table that a key refers to.
         taken: names of the table's existing constraints.
+        there: the table's existing keys.
 
     Raises:
         InvalidStatementError: if two constraints have the same name.
         InvalidNameError: if a name contains an invisible character.
-        UnsupportedStatementError: if an enforced foreign key references anything but another table.
+        UnsupportedStatementError: if an enforced foreign key references anything but a table.
     """
     constraints = list(constraints)
+    primary = [each.columns for each in there if each.enforced and each.kind is KeyKind.PRIMARY_KEY]
+    primary += [each.columns for each in constraints if each.enforced and each.kind is ConstraintKind.PRIMARY_KEY]
     found = Constraints({}, {})
     names = {name.lower() for name in taken}
     given = {each.name.lower() for each in constraints if each.name is not None}
@@ -66,7 +73,7 @@ def named(
             found.checks[name] = str(each.condition)
             found.dropping.extend([name] if each.drops_rows else [])
         else:
-            found.keys[name] = _key(each, namespace, table)
+            found.keys[name] = _key(each, namespace, table, next(iter(primary), ()))
     return found
 
 
@@ -75,11 +82,16 @@ def _free_name(kind: ConstraintKind, taken: set[str]) -> str:
     return next(name for number in range(1, len(taken) + 2) if (name := f"{stem}_{number}") not in taken)
 
 
-def _key(constraint: Constraint, namespace: Namespace, table: str) -> Key:
+def _key(constraint: Constraint, namespace: Namespace, table: str, primary: tuple[str, ...]) -> Key:
+    """Returns a key of a table, whose own primary key has the columns `primary`, if any."""
     kind = KeyKind(constraint.kind.value)
     references = _full_name(constraint.references, namespace)
     key = Key(kind, constraint.columns, references, constraint.referenced_columns, constraint.enforced)
-    return _with_parent(key, constraint.references, namespace, table) if key.enforced and key.references else key
+    if not key.enforced or not key.references:
+        return key
+    if ".".join(references) == table:
+        return replace(key, to=key.to or primary)
+    return _with_parent(key, constraint.references, namespace, table)
 
 
 def _with_parent(key: Key, name: Name, namespace: Namespace, table: str) -> Key:
@@ -92,10 +104,6 @@ def _with_parent(key: Key, name: Name, namespace: Namespace, table: str) -> Key:
             f"an enforced foreign key cannot reference {'.'.join(name)}: it is not a table of the warehouse",
             table=table,
             remedy="Leave ENFORCED out, or reference a table",
-        )
-    if parent.log.name == table:
-        raise UnsupportedStatementError(
-            "an enforced foreign key cannot reference its own table", table=table, remedy="Leave ENFORCED out"
         )
     metadata = parent.log.snapshot().metadata
     primary = (each for each in enforced_keys(metadata.configuration).values() if each.kind is KeyKind.PRIMARY_KEY)
