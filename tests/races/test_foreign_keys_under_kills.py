@@ -6,11 +6,9 @@ process that meets it, which completes or undoes it.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 
 import pytest
 
@@ -24,11 +22,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.publication.publish import OF_STATEMENTS, PublishSettings, publish
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.keys import key_properties
-from tests.faulty_store import Fault, FaultKind
-from tests.histories.interleaved import Killed, TurnStore
 from tests.memory_object_store import MemoryObjectStore
 from tests.memory_store import MemoryStore
 from tests.publication.tables import Process
+from tests.races.lives import Life, lived
 from tests.races.test_foreign_key_races import (
     CHILD,
     PARENT,
@@ -40,46 +37,18 @@ from tests.races.test_foreign_key_races import (
     ignores_children,
     overlooks_conflicts_of_the_other_table,
 )
-from tests.simulation.interleaving import Scheduler, random_order
 from tests.unit.engine.kernel.log_builder import new_log
 
-PROCESSES = 4
-ACTIONS = 5
 KEYS = range(8)
-LOSE = Fault("put_if_absent", FaultKind.FAIL_AFTER, "*.json", probability=0.03)
-KILLED = 0.004
 FIRST = range(25)
 PLANTED = range(200)
 
 
 @dataclass
-class Life:
-    """The work of a process, which goes on after it was killed."""
+class Relative(Life):
+    """A process that changes parents and children."""
 
-    seed: int
-    number: int
-    chance: random.Random = field(init=False)
-    counts: Counter[str] = field(default_factory=Counter)
-    process: Process = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.chance = random.Random(self.seed * 100 + self.number)
-
-    def live(self, store: Store, scheduler: Scheduler) -> None:
-        left = [self.chance.choice(ACTIONS_OF_PROCESSES) for _ in range(ACTIONS)]
-        for life in count():
-            seed = life + 1000 * self.number + 100_000 * self.seed
-            turns = TurnStore(store, scheduler, [LOSE], seed)
-            turns.chance, turns.killed = random.Random(seed), KILLED if life < 5 else 0.0
-            self.process = Process(turns, seed)
-            try:
-                while left:
-                    self.counts[self._done(left.pop())] += 1
-                return
-            except Killed:
-                self.counts["killed"] += 1
-
-    def _done(self, action: Callable[[Life], str]) -> str:
+    def done(self, action: Callable[[Relative], str]) -> str:
         try:
             return action(self)
         except KeyViolationError:
@@ -117,27 +86,23 @@ class Life:
         return "read"
 
 
-ACTIONS_OF_PROCESSES: list[Callable[[Life], str]] = [
-    *[Life.child, Life.remove, Life.read] * 3,
-    *[Life.parent, Life.both] * 2,
-    Life.forget,
+Relative.actions = [
+    *[Relative.child, Relative.remove, Relative.read] * 3,
+    *[Relative.parent, Relative.both] * 2,
+    Relative.forget,
 ]
 
 
 def simulate(seed: int, make: Callable[[], Store] = MemoryStore) -> Counter[str]:
     """Runs the processes of a seed, which read consistent cuts meanwhile, and checks the end."""
-    store, scheduler = make(), Scheduler()
+    store = make()
     new_log(store.child(f"main/{PARENT}"), configuration=key_properties({"k": PRIMARY}), protocol=VECTORS)
     new_log(store.child(f"main/{CHILD}"), protocol=VECTORS)
     founder = Process(store, 9)
     for key in KEYS:
         assert Writer(founder.logs[PARENT]).insert(key) == "done"
     assert Writer(founder.logs[CHILD]).reference(founder.logs[PARENT].snapshot().metadata) == "done"
-    lives = [Life(seed, number) for number in range(PROCESSES)]
-    work = [lambda life=life: life.live(store, scheduler) for life in lives]
-    for result in scheduler.run(work, random_order(seed)):
-        if isinstance(result, BaseException):
-            raise result
+    lives = lived(Relative, seed, store)
     last = Process(store, 77)
     assert Writer(last.logs[PARENT]).insert(99) == "done"
     assert Writer(last.logs[CHILD]).insert(99) == "done"
