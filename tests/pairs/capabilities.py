@@ -35,6 +35,7 @@ CAPABILITIES: Final = {
     "clones": r"clone",
     "collations": r"(?i)collat",
     "enforced keys": r"enforced",
+    "foreign keys": r"foreign",
     "audits": r"audit",
     "upkeep": r"upkeep",
     "empty": r"--empty|--sample",

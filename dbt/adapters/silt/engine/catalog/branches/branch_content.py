@@ -127,7 +127,7 @@ class BranchContent:
         """Returns the log of a table that the branch has created."""
         with self._lock:
             known = self._logs.get(meaning.text)
-        return known or self.log(self._register.log_at(meaning.text, str(name)))
+        return known or self.log(self._register.log_of(meaning.text, str(name)))
 
     def location_of(self, log: BranchLog) -> str:
         """Returns the folder of a table, relative to the database's root."""
@@ -272,7 +272,7 @@ class BranchContent:
                     self._reopen_table(location, str(table), leaves_lost)
 
     def _reopen_table(self, location: str, table: str, leaves_lost: bool) -> None:
-        log = self.log(self._register.log_at(location, table))
+        log = self.log(self._register.log_of(location, table))
         try:
             log.base()
             # Statements on a named branch are committed one by one: a table has been read by those that change it.
