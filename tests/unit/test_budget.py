@@ -14,14 +14,14 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5738,
+    "cli": 5909,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4661,
     "engine": 1178,
     "engine/answers": 1250,
-    "engine/arrow": 1125,
+    "engine/arrow": 1164,
     "engine/audits": 642,
     "engine/builds": 1050,
     "engine/catalog": 8731,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 110448
+TOTAL = 110658
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

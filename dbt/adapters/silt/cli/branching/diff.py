@@ -1,20 +1,22 @@
-"""`silt diff A [B]`: compares a branch with its base, or two versions of tables."""
+"""`silt diff A [B]`: compares a branch with its base, two branches, two targets, or two versions of tables."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from dbt.adapters.silt.cli.branching import differences
 from dbt.adapters.silt.cli.branching.nodes import LastWork, unique_keys
+from dbt.adapters.silt.cli.branching.targets import diff_targets, target_names
 from dbt.adapters.silt.cli.output.answers import Answer
 from dbt.adapters.silt.cli.output.rendering import show
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, Subparsers, open_warehouse, snapshot_of, subcommand
 from dbt.adapters.silt.engine.arrow.branch_diff import CHANGED, EQUAL, RelationDiff, diff_branch, diff_branches
 from dbt.adapters.silt.engine.arrow.table_diff import Version, diff_tables
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
-from dbt.adapters.silt.engine.catalog.names.relation_names import full_name
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, full_name
 from dbt.adapters.silt.engine.kernel.errors import BranchNotFoundError, InvalidArgumentError, RunNotFoundError
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.keys import KeyKind, table_keys
@@ -24,7 +26,8 @@ _FORMATS = ("text", "markdown", "json", "html")
 _DESCRIPTION = """\
 Compares a branch, or a run that is not published, with the tables at its beginning: `silt diff NAME`; or two
 branches: `silt diff NAME OTHER`. Or compares two versions: `silt diff orders@v3` with the newest version, `silt
-diff orders@v3 orders@v5`, also of two tables and with times as in `orders@2026-01-31 12:00`. It shows which tables,
+diff orders@v3 orders@v5`, also of two tables and with times as in `orders@2026-01-31 12:00`. Or compares the models
+of two targets of the profile: `silt diff dev prod`. It shows which tables,
 views and functions are new, dropped or replaced, which columns differ, and how many rows were added, removed and
 changed, with the share of changed rows for each column. Rows are compared by --key, else by the table's unique or
 primary key, else by `unique_key` or a `unique` test of the model in dbt's manifest, else by the row ids of a table
@@ -35,9 +38,13 @@ of a branch is for `silt merge --if-hash`. With --exit-code, the exit code is 1 
 def add(subparsers: Subparsers) -> None:
     """Declares the subcommand."""
     parser = subcommand(subparsers, "diff", "compare a branch with its base, or two versions", _DESCRIPTION)
-    parser.add_argument("first", metavar="A", help="a branch, a run, or a table, also at a version or a time")
-    parser.add_argument("second", metavar="B", nargs="?", help="another branch, or a table, also at a version")
-    parser.add_argument("--table", metavar="TABLE", help="only this table of the branch")
+    parser.add_argument(
+        "first", metavar="A", help="a branch, a run, a target of the profile, or a table, also at a version or a time"
+    )
+    parser.add_argument(
+        "second", metavar="B", nargs="?", help="another branch or target, or a table, also at a version"
+    )
+    parser.add_argument("--table", metavar="TABLE", help="only this table of the branches or targets")
     parser.add_argument("--key", metavar="COLUMNS", help="columns that identify a row, as in id,day")
     parser.add_argument("--rows", type=int, metavar="N", default=3, help="show up to N rows of each kind; 3 by default")
     parser.add_argument("--format", choices=_FORMATS, default="text", help="text by default")
@@ -75,6 +82,11 @@ def _compared(arguments: Namespace) -> tuple[str, str | None, list[RelationDiff]
         branches = [_branch(warehouse, each) for each in (arguments.first, arguments.second)]
         if branches[0] is not None and branches[1] is not None:
             return _of_branches(warehouse, (branches[0], branches[1]), arguments, key)
+        targets = target_names(arguments)
+        if {arguments.first, arguments.second} & {*targets}:
+            key_of = partial(_key_on_both, key, unique_keys(warehouse.target_path))
+            title = f"targets {arguments.first} and {arguments.second}"
+            return title, None, diff_targets(arguments, targets, key_of)
     if arguments.second is None and not _is_table(arguments.first):
         return _of_branch(open_warehouse(arguments, on_branch=False), arguments, key)
     if arguments.table is not None:
@@ -142,6 +154,14 @@ def _keys(warehouse: OpenWarehouse, given: Sequence[str]) -> Callable[[str, Snap
     """Returns the function that finds the key of a table, by its full name and a version of it."""
     known = unique_keys(warehouse.target_path)
     return lambda name, table: given or declared_key(table.metadata.configuration) or known.get(name, ())
+
+
+def _key_on_both(
+    given: Sequence[str], known: Mapping[str, Sequence[str]], names: Sequence[RelationName], table: Snapshot
+) -> Sequence[str]:
+    """Returns the key of a relation, whose names on both sides dbt's manifest may have."""
+    found = (known[str(each)] for each in reversed(names) if str(each) in known)
+    return given or declared_key(table.metadata.configuration) or next(found, ())
 
 
 def declared_key(configuration: Mapping[str, str]) -> Sequence[str]:

@@ -119,12 +119,7 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         InvalidSettingError: if the profile or target is missing, is not of this adapter, or cannot be read.
     """
     profiles_dir = _profiles_dir(arguments)
-    path = profiles_dir / _PROFILES_FILE
-    name = arguments.profile or _environment("PROFILE") or project.profile
-    if name is None:
-        raise InvalidSettingError(
-            f"{project.root / _PROJECT_FILE} names no profile", remedy=f"Name a profile with `--profile`, {_NAMED}"
-        )
+    path, name = profiles_dir / _PROFILES_FILE, _profile_name(project, arguments)
     target_name, fields = _target(_read(path), name, arguments.target or _environment("TARGET"), path)
     if fields.get("type") != "silt":
         raise InvalidSettingError(
@@ -144,6 +139,25 @@ def warehouse_of(project: Project, arguments: Namespace) -> Warehouse:
         _for_spark(project, profiles_dir, (name, target_name), fields),
         _field(fields, "branch", ""),
     )
+
+
+def targets_of(project: Project, arguments: Namespace) -> tuple[str, ...]:
+    """Returns the names of the targets of the project's profile.
+
+    Raises:
+        InvalidSettingError: if the profile is missing or cannot be read.
+    """
+    path = _profiles_dir(arguments) / _PROFILES_FILE
+    return tuple(map(str, _outputs(_read(path), _profile_name(project, arguments), path)))
+
+
+def _profile_name(project: Project, arguments: Namespace) -> str:
+    name: str | None = arguments.profile or _environment("PROFILE") or project.profile
+    if name is None:
+        raise InvalidSettingError(
+            f"{project.root / _PROJECT_FILE} names no profile", remedy=f"Name a profile with `--profile`, {_NAMED}"
+        )
+    return name
 
 
 def _for_spark(project: Project, profiles_dir: Path, names: tuple[str, str], fields: Mapping[str, Any]) -> Target:
@@ -190,8 +204,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     return document
 
 
-def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Path) -> tuple[str, Mapping[str, Any]]:
-    """Returns the name of a profile's target, and its fields, not rendered yet."""
+def _outputs(profiles: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
     profile = profiles.get(name)
     if not isinstance(profile, Mapping) or not isinstance(profile.get("outputs"), Mapping):
         known = ", ".join(str(each) for each in profiles if each != "config") or "none"
@@ -199,8 +212,14 @@ def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Pa
             f"there is no profile {name} with outputs in {path}, which has: {known}",
             remedy=f"Name another profile with `--profile` or `--profiles-dir`, {_NAMED}",
         )
-    outputs = profile["outputs"]
-    target_name = target or _rendered(profile.get("target")) or "default"
+    outputs: Mapping[str, Any] = profile["outputs"]
+    return outputs
+
+
+def _target(profiles: Mapping[str, Any], name: str, target: str | None, path: Path) -> tuple[str, Mapping[str, Any]]:
+    """Returns the name of a profile's target, and its fields, not rendered yet."""
+    outputs = _outputs(profiles, name, path)
+    target_name = target or _rendered(profiles[name].get("target")) or "default"
     if not isinstance(outputs.get(target_name), Mapping):
         raise InvalidSettingError(
             f"the profile {name} in {path} has no target {target_name}; its targets are: "

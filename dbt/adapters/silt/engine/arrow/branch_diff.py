@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,38 +84,77 @@ def diff_branches(
     Raises:
         SiltError: as for `diff_tables`.
     """
-    found = (_between(before, after, each, key_of, samples) for each in sorted(names, key=str))
+    pairs = {str(each): (each, each) for each in names}
+    return diff_sides((Side(before), Side(after)), pairs, lambda both, table: key_of(str(both[-1]), table), samples)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The relations on a side of a comparison.
+
+    Attributes:
+        code: returns the text of a view or function in the form in which it is compared.
+    """
+
+    catalog: Catalog
+    code: Callable[[str], str] = str
+
+
+def diff_sides(
+    sides: tuple[Side, Side],
+    pairs: Mapping[str, tuple[RelationName | None, RelationName | None]],
+    key_of: Callable[[Sequence[RelationName], Snapshot], Sequence[str]],
+    samples: int = 0,
+) -> list[RelationDiff]:
+    """Returns how relations and functions differ between two sides, sorted by name.
+
+    Args:
+        pairs: the name of each relation or function on each side, by the name to show; None if a side has none.
+        key_of: as for `diff_branch`, given the names on the sides that have it.
+        samples: as for `diff_branch`.
+
+    Raises:
+        SiltError: as for `diff_tables`.
+    """
+    found = (_between(sides, each, pairs[each], key_of, samples) for each in sorted(pairs))
     return [each for each in found if each is not None]
 
 
 def _between(
-    before: Catalog,
-    after: Catalog,
-    name: RelationName,
-    key_of: Callable[[str, Snapshot], Sequence[str]],
+    sides: tuple[Side, Side],
+    shown: str,
+    names: tuple[RelationName | None, RelationName | None],
+    key_of: Callable[[Sequence[RelationName], Snapshot], Sequence[str]],
     samples: int,
 ) -> RelationDiff | None:
-    old, new = _content(before, name), _content(after, name)
+    old, new = (_content(side, name) for side, name in zip(sides, names, strict=True))
     kind = next((each[0] for each in (new, old) if each is not None), None)
     if kind is None:
         return None
     if old is None or new is None or old[0] != new[0]:
         change = CREATED if old is None else DROPPED if new is None else REPLACED
-        return RelationDiff(str(name), kind, change)
+        return RelationDiff(shown, kind, change)
     if isinstance(old[1], Version) and isinstance(new[1], Version):
-        return _of_tables(str(name), old[1], new[1], key_of, samples)
-    return RelationDiff(str(name), kind, EQUAL if old[1] == new[1] else REPLACED)
+        both = [each for each in names if each is not None]
+        return _of_tables(shown, old[1], new[1], lambda _, table: key_of(both, table), samples)
+    return RelationDiff(shown, kind, EQUAL if old[1] == new[1] else REPLACED)
 
 
-def _content(catalog: Catalog, name: RelationName) -> tuple[str, Version | str | None] | None:
+def _content(side: Side, name: RelationName | None) -> tuple[str, Version | str | None] | None:
     """Returns the kind of a relation or function, and its version or its code; None if it does not exist."""
+    if name is None:
+        return None
+    catalog = side.catalog
     entry = catalog.find(name)
     if entry is not None and entry.kind is RelationKind.TABLE:
         log = catalog.table(name)
         return Kind.TABLE.value, Version(log, log.snapshot())
     if entry is not None:
-        return Kind.VIEW.value, catalog.view(name).text
-    return (Kind.FUNCTION.value, catalog.function(name).body) if catalog.has_function(name) else None
+        return Kind.VIEW.value, side.code(catalog.view(name).text)
+    if not catalog.has_function(name):
+        return None
+    body = catalog.function(name).body
+    return Kind.FUNCTION.value, None if body is None else side.code(body)
 
 
 def _diff(
