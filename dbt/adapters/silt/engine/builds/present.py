@@ -9,7 +9,13 @@ from dbt.adapters.silt.engine.builds.decision import Decision, LastBuild, Presen
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.file_lists import fingerprint
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind, RelationName
-from dbt.adapters.silt.engine.kernel.errors import InvalidNameError, VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import (
+    InvalidNameError,
+    NotATableError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    VersionNotFoundError,
+)
 from dbt.adapters.silt.engine.kernel.log.builds import ENDED_KEY, INFO_KEY, Build, BuildFacts, TableState, local_day
 from dbt.adapters.silt.engine.kernel.log.commit_search import last_change
 from dbt.adapters.silt.engine.kernel.log.history import Commit
@@ -126,8 +132,10 @@ def _is_of_branch(log: DeltaLog | None, version: int) -> bool:
 def log_of(catalog: Catalog, name: str) -> DeltaLog | None:
     """Returns the log of a table by its full name, or None if no table has the name."""
     found = relation(name)
-    entry = None if found is None else catalog.find(found)
-    return catalog.table(entry.name) if entry is not None and entry.kind is RelationKind.TABLE else None
+    try:
+        return None if found is None else catalog.table(found)
+    except (RelationNotFoundError, SchemaNotFoundError, NotATableError):
+        return None
 
 
 def _table(catalog: Catalog, name: str, read: TableState, is_published: bool) -> PresentTable | None:
