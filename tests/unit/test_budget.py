@@ -28,7 +28,7 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 13927,
     "engine/datasource": 2250,
-    "engine/kernel": 24220,
+    "engine/kernel": 24227,
     "engine/sql": 7756,
     "engine/statements": 8168,
     "kept_spark": 1150,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 110658
+TOTAL = 110669
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

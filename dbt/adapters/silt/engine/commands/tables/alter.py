@@ -6,12 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as spark_types
 
-from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import (
     MetadataChange,
@@ -35,10 +31,8 @@ from dbt.adapters.silt.engine.kernel.table.properties import (
     checked,
     expectation_properties,
 )
-from dbt.adapters.silt.engine.kernel.table.schema import nullable_schema
 from dbt.adapters.silt.engine.kernel.transaction import row_tracking
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, ReadSet, as_json
-from dbt.adapters.silt.engine.sql.query.rule_texts import one_line
 
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMENT = "comment"
@@ -134,7 +128,7 @@ def add_constraint(
             remedy=f"Drop it first: alter table ... drop constraint {name}",
             table=target.name,
         )
-    _check_condition(spark, target, name, condition)
+    table_rules.check_condition(spark, target.snapshot.schema, name, condition, target.name)
     added = {f"{CONSTRAINT_PREFIX}{name.lower()}": condition}
     rules = constraint_checks(target.snapshot.schema, TableProperties(added), target.name)
     check_rows(spark, target, target.snapshot.files, rules)
@@ -243,25 +237,6 @@ def _property_named(key: str, configuration: Mapping[str, str]) -> str | None:
 def _constraint_named(name: str, target: Target) -> str | None:
     wanted = {f"{prefix}{name}".lower() for prefix in (CONSTRAINT_PREFIX, KEY_PREFIX)}
     return next((key for key in target.snapshot.metadata.configuration if key.lower() in wanted), None)
-
-
-def _check_condition(spark: SparkSession, target: Target, name: str, condition: str) -> None:
-    """Checks that the condition is a boolean expression over the table's columns."""
-    runs = table_rules.condition(name, condition, target.name)
-    shown = one_line(condition)
-    empty = spark.createDataFrame([], spark_schema(nullable_schema(target.snapshot.schema)))
-    try:
-        found = empty.select(F.expr(f"({runs}\n)")).schema.fields[0].dataType
-    except (AnalysisException, ParseException) as error:
-        reason = str(error).partition("\n")[0]
-        raise InvalidStatementError(
-            f"the condition of the constraint `{name}`, {shown}, cannot be used: {reason}", table=target.name
-        ) from error
-    if not isinstance(found, spark_types.BooleanType):
-        raise InvalidStatementError(
-            f"the condition of the constraint `{name}`, {shown}, is of type {found.simpleString()}, not boolean",
-            table=target.name,
-        )
 
 
 def _with_configuration(metadata: Metadata, configuration: Mapping[str, str]) -> Metadata:

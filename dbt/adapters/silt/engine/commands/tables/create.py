@@ -129,7 +129,7 @@ def create(
     generated.check_expressions(spark, schema, name)
     generated.check_defaults(spark, schema, name)
     for constraint, condition in TableProperties(metadata.configuration).constraints.items():
-        table_rules.condition(constraint, condition, name)
+        table_rules.check_condition(spark, schema, constraint, condition, name)
     written = None
     if query is not None:
         written, metadata = _write(location, metadata, query)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, NullType
 
 from dbt.adapters.silt.engine.commands.spark.failures.texts import without_own_names
+from dbt.adapters.silt.engine.commands.spark.types import spark_schema
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RuleNotAllowedError
-from dbt.adapters.silt.engine.kernel.table.schema import StructField
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, nullable_schema
 from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
-from dbt.adapters.silt.engine.sql.query.rule_texts import problem
+from dbt.adapters.silt.engine.sql.query.rule_texts import one_line, problem
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, tokenize
 
 _OPEN: Final = frozenset(("(", "[", "CASE"))
@@ -46,6 +48,25 @@ def rule(text: str, what: str, table: str, with_chance: bool = False) -> str:
 def condition(name: str, text: str, table: str) -> str:
     """Returns the condition of a CHECK constraint as an expression; raises as `rule` does."""
     return rule(text, f"the check constraint `{name}`", table)
+
+
+def check_condition(spark: SparkSession, schema: StructType, name: str, text: str, table: str) -> None:
+    """Checks that the condition of a CHECK constraint is a boolean expression over a table's columns.
+
+    Raises:
+        InvalidStatementError: if it is not.
+        RuleNotAllowedError, StatementSyntaxError: as `rule`.
+    """
+    runs = condition(name, text, table)
+    what = f"the condition of the constraint `{name}`, {one_line(text)}"
+    empty = spark.createDataFrame([], spark_schema(nullable_schema(schema)))
+    try:
+        found = empty.select(F.expr(f"({runs}\n)")).schema.fields[0].dataType
+    except (AnalysisException, ParseException) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidStatementError(f"{what}, cannot be used: {reason}", table=table) from error
+    if not isinstance(found, BooleanType):
+        raise InvalidStatementError(f"{what}, is of type {found.simpleString()}, not boolean", table=table)
 
 
 def default(member: StructField, table: str) -> str:

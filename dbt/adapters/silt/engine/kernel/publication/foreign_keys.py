@@ -18,7 +18,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
     NotATableError,
     UnsupportedStatementError,
 )
-from dbt.adapters.silt.engine.kernel.identifiers import quoted_list
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication.prepared import PreparedTable
@@ -338,7 +338,8 @@ def _check_definition(child: _Side, name: str, key: Key, parent: _Side) -> None:
             f"the enforced foreign key `{name}` of {child.name} needs an enforced PRIMARY KEY or UNIQUE key of the "
             f"columns {quoted_list(key.to)}",
             table=parent.name,
-            remedy=f"Add it: alter table ... add primary key (...) enforced. {_REMEDY} to change the key",
+            remedy="Define that key: alter table ... add primary key (...) enforced, or a constraint in the new "
+            f"definition of the table. {_REMEDY} to remove or rename the columns",
         )
     if child.types(key.columns) != parent.types(key.to):
         raise UnsupportedStatementError(
@@ -353,7 +354,13 @@ def _rows(count: int) -> str:
 
 
 def _dropped(child: _Side, name: str, key: Key, parent: _Side) -> ForeignKeyViolationError:
-    return _violation(child, name, key, f"{parent.name} cannot be dropped", parent=parent)
+    return ForeignKeyViolationError(
+        f"it cannot be dropped: the enforced foreign key `{name}` of {child.name}, {key.sql}, references it",
+        remedy=f"Drop {child.name} first, or the foreign key: alter table ... drop constraint {quote(name)}",
+        table=parent.name,
+        version=None if parent.base is None else parent.base.version,
+        details={"constraint": name, "columns": key.columns},
+    )
 
 
 def _violation(
