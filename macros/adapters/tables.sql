@@ -21,6 +21,7 @@
   ){% endif %}
   {{- silt_comment_clause() }}
   {{- silt_partition_clause() }}
+  {{- silt_cluster_clause() }}
   {{- silt_properties_clause() }}
   {{- silt_changed_keys_clause() }}
   {{- silt_differences_clause() }}
@@ -67,6 +68,14 @@
   {%- set columns = adapter.partitioning(config.get('partition_by')).columns -%}
   {%- if columns %}
   partitioned by ({% for column in columns %}{{ adapter.quote(column) }}{{ ', ' if not loop.last }}{% endfor %})
+  {%- endif -%}
+{%- endmacro %}
+
+
+{% macro silt_cluster_clause() -%}
+  {%- set columns = adapter.clustering(model.config).columns -%}
+  {%- if columns %}
+  cluster by ({{ columns | join(', ') }})
   {%- endif -%}
 {%- endmacro %}
 

@@ -1,12 +1,14 @@
 {#-- Macros that packages and projects for dbt-databricks call by name, without dispatch. --#}
 
-{#-- Liquid clustering has no effect here; the config causes a warning that says so. --#}
-{% macro liquid_clustered_cols() %}{% endmacro %}
+{#-- The clause `cluster by` of the config `liquid_clustered_by` or `cluster_by`; empty without them. --#}
+{% macro liquid_clustered_cols() %}
+  {{ return(silt_cluster_clause() | trim) }}
+{% endmacro %}
 
 
-{#-- For hooks, like `silt_optimize`. The config `zorder` names the columns, as in dbt-databricks. --#}
+{#-- For hooks, like `silt_optimize`. The config `zorder` names the columns of a table that is not clustered, as in dbt-databricks. --#}
 {% macro optimize(relation) %}
-  {{ return(silt_optimize(relation, zorder_by=config.get('zorder'))) }}
+  {{ return(silt_optimize(relation, zorder_by=none if adapter.clustering(model.config).columns else config.get('zorder'))) }}
 {% endmacro %}
 
 

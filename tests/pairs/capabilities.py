@@ -38,6 +38,7 @@ CAPABILITIES: Final = {
     "foreign keys": r"foreign",
     "audits": r"audit",
     "upkeep": r"upkeep",
+    "clustering": r"cluster",
     "empty": r"--empty|--sample",
     "accelerator": r"accelerat",
     "duckdb_file": r"duckdb_file",

@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.configs import check_configs, sample_warning
 from dbt.adapters.silt.materializations.incremental.config import IncrementalConfig
-from dbt.adapters.silt.materializations.partitioning import Partitioning, partitioning
+from dbt.adapters.silt.materializations.partitioning import Clustering, Partitioning, clustering, partitioning
 from dbt.adapters.silt.materializations.unused_configs import ConfigNames
 from dbt.adapters.silt.methods.changes import ChangeMethods, LossMethods
 from dbt.adapters.silt.methods.contracts import ContractMethods
@@ -88,9 +88,11 @@ class SiltConfig(IncrementalConfig):
 
     Attributes:
         partition_by: the columns by which the files of a table or of an `external` model are partitioned into folders.
+        liquid_clustered_by, cluster_by: the columns by which OPTIMIZE clusters the files of a table without
+            partitions; an empty list ends it for an existing table.
         tblproperties: properties of the table: key -> value.
-        incremental_apply_config_changes: whether a run applies changes of the `tblproperties` and the contract of an
-            incremental model or a snapshot to its existing table; true by default.
+        incremental_apply_config_changes: whether a run applies changes of the `tblproperties`, the clustering and the
+            contract of an incremental model or a snapshot to its existing table; true by default.
         isolation_level: the isolation level of the node's own commit, instead of the level in the profile or the table.
         user_metadata: a note in the node's commits, which `describe history` shows.
         write: `all` (the default) replaces all rows of a `table` model; `differences` writes only the rows that differ
@@ -124,6 +126,8 @@ class SiltConfig(IncrementalConfig):
     """
 
     partition_by: dict[str, Any] | list[str] | str | None = None
+    liquid_clustered_by: Any = None
+    cluster_by: Any = None
     tblproperties: dict[str, Any] | None = None
     incremental_apply_config_changes: bool | str | None = None
     isolation_level: str | None = None
@@ -363,6 +367,12 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
     def partitioning(cls, config: Any) -> Partitioning:
         """Returns the meaning of the config `partition_by`, which has several forms."""
         return partitioning(config)
+
+    @available
+    @classmethod
+    def clustering(cls, config: Mapping[str, Any]) -> Clustering:
+        """Returns the meaning of the configs `liquid_clustered_by` and `cluster_by`."""
+        return clustering(config)
 
     @available
     @classmethod

@@ -31,7 +31,7 @@ class TestConfigsOfOtherWarehouses:
                 "+transient": False,
                 "+unique_tmp_table_suffix": True,
             },
-            "snapshots": {"+file_format": "delta", "+cluster_by": "id", "+target_database": "silt"},
+            "snapshots": {"+file_format": "delta", "+cluster_by": "lower(id)", "+target_database": "silt"},
             "seeds": {"+file_format": "parquet"},
         }
 
@@ -40,7 +40,7 @@ class TestConfigsOfOtherWarehouses:
         return {
             "first.sql": "{{ config(materialized='table', partition_by='part', zorder='id', "
             "tblproperties={'delta.appendOnly': 'true', 'team': 'sales'}) }} select 1 as id, 'a' as part",
-            "second.sql": "{{ config(materialized='table', liquid_clustered_by=['id'], buckets=4, clustered_by='id', "
+            "second.sql": "{{ config(materialized='table', auto_liquid_cluster=true, buckets=4, clustered_by='id', "
             "options={'compression': 'gzip'}) }} select 1 as id",
             "third.sql": "{{ config(databricks_tags={'a': 'b'}, indexes=[{'columns': ['id']}]) }} select 1 as id",
         }
@@ -62,7 +62,7 @@ class TestConfigsOfOtherWarehouses:
         for name in (
             "location_root",
             "zorder",
-            "liquid_clustered_by",
+            "auto_liquid_cluster",
             "buckets",
             "clustered_by",
             "options",

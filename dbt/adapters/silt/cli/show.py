@@ -15,10 +15,10 @@ from dbt.adapters.silt.engine.kernel.files.stats_json import deleted_rows, row_c
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import OF_TABLES
-from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.clustering import clustered_by
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
-from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT, all_fields
+from dbt.adapters.silt.engine.kernel.table.schema import CURRENT_DEFAULT
 from dbt.adapters.silt.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _document(log: DeltaLog, snapshot: Snapshot) -> dict[str, Any]:
         "created_at": iso(metadata.created_time),
         "comment": metadata.description,
         "partition_columns": list(snapshot.partition_columns),
-        "clustering_columns": _clustering(snapshot),
+        "clustering_columns": clustered_by(snapshot.schema, snapshot.domains),
         "files": snapshot.num_files,
         "size_in_bytes": snapshot.size_in_bytes,
         "rows": row_count(snapshot.files),
@@ -195,11 +195,6 @@ def _constraints(snapshot: Snapshot) -> dict[str, str]:
     keys = table_keys(snapshot.metadata.configuration).items()
     notes = {name: enforcement(key, snapshot.transactions, snapshot.version) for name, key in keys}
     return {**checks, **{name: f"{key.sql} ({notes[name]})" for name, key in keys}}
-
-
-def _clustering(snapshot: Snapshot) -> list[str]:
-    logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
-    return [".".join(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
 
 
 def _column_row(column: ColumnStatistics) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, string_literal
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, split_name, string_literal
 from dbt.adapters.silt.engine.kernel.table.keys import Key, KeyKind, table_keys
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties, checked
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
@@ -18,6 +18,7 @@ from dbt.adapters.silt.engine.sql.ast import Constraint, ConstraintKind, CreateT
 from dbt.adapters.silt.engine.sql.grammar.parse import parse
 from dbt.adapters.silt.engine.sql.query.column_names import column_names
 from dbt.adapters.silt.engine.sql.tokens import tokenize
+from dbt.adapters.silt.materializations.partitioning import Clustering
 
 _NOT_COMPARED = re.compile(r"delta\.(feature\..*|min(reader|writer)version)|comment", re.IGNORECASE)
 """The properties that request a change of the protocol or the columns, and are not stored as written."""
@@ -53,6 +54,20 @@ def alterations(
         found += _of_keys(contract.constraints, table_keys(configuration), later)
         found += _of_columns({each.name.lower(): each.nullable for each in contract.columns}, schema)
     return found
+
+
+def of_clustering(there: Sequence[str], wanted: Clustering) -> list[str]:
+    """Returns the part after `alter table t` that clusters a table by other columns, if it needs any.
+
+    Args:
+        there: the columns that the table is clustered by, as SQL spells them.
+        wanted: the configs of the model; without either config, the table keeps its columns.
+    """
+    present = [tuple(part.lower() for part in split_name(each)) for each in there]
+    columns = [tuple(part.lower() for part in split_name(each)) for each in wanted.columns]
+    if not wanted.name or wanted.left_out or columns == present:
+        return []
+    return [f"cluster by ({', '.join(wanted.columns)})" if columns else "cluster by none"]
 
 
 def _of_properties(properties: Mapping[str, Any], there: Mapping[str, str]) -> Iterator[str]:

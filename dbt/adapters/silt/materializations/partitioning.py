@@ -1,4 +1,4 @@
-"""Reads `partition_by` in the forms that other adapters accept: names, BigQuery's mapping, and transforms.
+"""Reads `partition_by` and `cluster_by` in the forms that other adapters accept: names, mappings, and transforms.
 
 A table is partitioned by columns alone. Any other part does not partition the table. It only affects rows if the
 strategy replaces partitions (`insert_overwrite`): there it becomes an expression, or is rejected.
@@ -18,6 +18,9 @@ from dbt.adapters.silt.materializations.incremental.config_columns import withou
 
 _NAME = r"""(?:\w+|`(?:[^`]|``)+`|"(?:[^"]|"")+")"""
 _NAMES = re.compile(rf"\s*{_NAME}(\s*,\s*{_NAME})+\s*")
+_PATH = re.compile(rf"{_NAME}(\.{_NAME})*")
+_PATHS = re.compile(rf"\s*{_PATH.pattern}(\s*,\s*{_PATH.pattern})*\s*")
+_CLUSTERING = ("liquid_clustered_by", "cluster_by")
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 _PERIODS = {f"{part}{end}": part for part in ("year", "month", "day", "hour") for end in ("", "s")}
 _PERIODS |= {"date": "day", "date_hour": "hour"}
@@ -63,6 +66,52 @@ def partitioning(config: Any) -> Partitioning:
         left_out=tuple(part.written for part in parts if part.column is None),
         without_key=tuple(part.written for part in parts if part.key is None),
     )
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The content of the configs `liquid_clustered_by` and `cluster_by`.
+
+    Attributes:
+        name: the config; empty without either.
+        columns: the paths of the columns that the table is clustered by, as SQL spells them.
+        left_out: the reason why some of the config is left out, or empty.
+    """
+
+    name: str = ""
+    columns: tuple[str, ...] = ()
+    left_out: str = ""
+
+
+def clustering(config: Mapping[str, Any]) -> Clustering:
+    """Reads the columns that a node's table is clustered by; never fails.
+
+    Args:
+        config: the configs of the node.
+    """
+    name = next((each for each in _CLUSTERING if config.get(each) is not None), "")
+    given = config.get(name) if name else None
+    written = [str(item).strip() for each in _listed(given) for item in _paths(each)]
+    columns = tuple(_spelled(each) for each in written if _PATH.fullmatch(each))
+    others = [each for each in written if not _PATH.fullmatch(each)]
+    if columns and partitioning(config.get("partition_by")).columns:
+        return Clustering(name, (), "a table with `partition_by` is not clustered")
+    return Clustering(name, columns, f"`{', '.join(others)}` is not a column" if others else "")
+
+
+def _listed(given: Any) -> Iterable[Any]:
+    return given if isinstance(given, list | tuple) else [given] if given else []
+
+
+def _paths(item: Any) -> list[str]:
+    text = str(item)
+    if text.strip().lower() in ("", "none"):
+        return []
+    return text.split(",") if _PATHS.fullmatch(text) else [text]
+
+
+def _spelled(path: str) -> str:
+    return ".".join(quote(without_quotes(part)) for part in re.findall(_NAME, path))
 
 
 @dataclass(frozen=True)

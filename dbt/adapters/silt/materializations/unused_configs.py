@@ -15,7 +15,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.project_values import CONFIGS
-from dbt.adapters.silt.materializations.partitioning import partitioning
+from dbt.adapters.silt.materializations.partitioning import clustering, partitioning
 from dbt.adapters.silt.runs.once import first_time
 
 _OPTIMIZE = "to order the rows in files, add the post_hook `{{ silt_optimize(this, zorder_by=[...]) }}`"
@@ -31,9 +31,7 @@ UNUSED: Mapping[str, str] = {
     "location_root": "the warehouse chooses the folder of a table",
     "buckets": f"Delta tables have no buckets; {_SIZES}",
     "clustered_by": f"Delta tables have no buckets; {_SIZES}",
-    "cluster_by": f"files are not clustered as they are written; {_OPTIMIZE}",
-    "liquid_clustered_by": f"files are not clustered as they are written; {_OPTIMIZE}",
-    "auto_liquid_cluster": f"files are not clustered as they are written; {_OPTIMIZE}",
+    "auto_liquid_cluster": "no columns are chosen for you; name them in `liquid_clustered_by`",
     "zorder_by": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "zorder": f"a table is not rewritten after each run; {_OPTIMIZE}",
     "options": "a Delta table has no options; put information for readers into `tblproperties`",
@@ -215,6 +213,9 @@ def _unused(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     left_out = partitioning(config.get("partition_by")).left_out
     if left_out:
         yield "partition_by", f"`{', '.join(left_out)}` is not a column, and {_FOLDERS}"
+    clustered = clustering(config)
+    if clustered.left_out:
+        yield clustered.name, clustered.left_out
     for name, reason in UNUSED.items():
         if config.get(name):
             yield name, reason

@@ -15,6 +15,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
+from dbt.adapters.silt.engine.kernel.table.clustering import clustered_by
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.contracts import (
     Documented,
@@ -26,6 +27,7 @@ from dbt.adapters.silt.materializations.contracts import (
     says_enforced,
     table_elements,
 )
+from dbt.adapters.silt.materializations.partitioning import clustering
 from dbt.adapters.silt.runs.once import first_time
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ class ContractMethods(metaclass=AdapterMeta):
 
     @available.parse_list
     def definition_changes(self, model: Mapping[str, Any], relation: SiltRelation) -> list[str]:
-        """Returns the `alter table` clauses that give an existing table its model's properties and constraints."""
+        """Returns the `alter table` clauses that bring an existing table to its model's definition."""
         config = model["config"]
         if str(config.get("incremental_apply_config_changes")).lower() == "false":
             return []
@@ -114,7 +116,9 @@ class ContractMethods(metaclass=AdapterMeta):
             is_enforced = (config.get("contract") or {}).get("enforced")
             elements = self.table_elements(model, with_comments=False) if is_enforced else []
             properties = config.get("tblproperties") or {}
-            return definition_changes.alterations(
+            there = clustered_by(snapshot.schema, snapshot.domains)
+            clustered = definition_changes.of_clustering(there, clustering(config))
+            return clustered + definition_changes.alterations(
                 snapshot.schema, snapshot.metadata.configuration, properties, elements
             )
 

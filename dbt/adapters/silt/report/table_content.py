@@ -16,12 +16,12 @@ from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.files.bounds import Bounds, column_bounds
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.maintenance.upkeep import TARGET_FILE_SIZE
+from dbt.adapters.silt.engine.kernel.maintenance.bins import TARGET_FILE_SIZE
 from dbt.adapters.silt.engine.kernel.maintenance.vacuum import END
-from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns, logical_paths
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.keys import table_keys
-from dbt.adapters.silt.engine.kernel.table.schema import StructType, all_fields
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction import lineage
 from dbt.adapters.silt.report import log_reading
 from dbt.adapters.silt.report.log_reading import History, Removed, Version
@@ -76,8 +76,7 @@ def overlaps(snapshot: Snapshot, keys: Sequence[str]) -> list[Overlap]:
 def _chosen(snapshot: Snapshot, keys: Sequence[str]) -> list[tuple[str, ...]]:
     """Returns the columns to measure, by their names; a partition column has its own view."""
     schema = snapshot.schema
-    logical = {member.physical_name: member.name for member in all_fields(schema)}
-    clustered = [tuple(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
+    clustered = logical_paths(schema, clustering_columns(snapshot.domains))
     declared = [(name,) for key in table_keys(snapshot.metadata.configuration).values() for name in key.columns]
     named = [*clustered, *declared, *((key,) for key in keys)]
     parted = {name.lower() for name in snapshot.partition_columns}

@@ -27,10 +27,10 @@ from dbt.adapters.silt.engine.kernel.errors import NotATableError, RelationNotFo
 from dbt.adapters.silt.engine.kernel.log.commit_file import counts_of
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
-from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.clustering import clustered_by
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
-from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, all_fields
+from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType
 from dbt.adapters.silt.records.commit_facts import CommitFacts
 from dbt.adapters.silt.records.run_history import problem_of
 from dbt.adapters.silt.report.encoding import Texts, present, row
@@ -160,7 +160,7 @@ def table_json(name: str, content: TableContent) -> dict[str, Any]:
             rows=content.rows,
             files=snapshot.num_files,
             bytes=snapshot.size_in_bytes,
-            clustered=_clustered(content),
+            clustered=clustered_by(snapshot.schema, snapshot.domains),
             partitionCount=content.partition_count or None,
             small=[content.small.files, content.small.packed, content.small.bytes] if content.small.files else None,
             dead=_dead(content),
@@ -173,12 +173,6 @@ def table_json(name: str, content: TableContent) -> dict[str, Any]:
         **layout,
     }
     return {**body, "texts": texts.all()}
-
-
-def _clustered(content: TableContent) -> list[str]:
-    logical = {member.physical_name: member.name for member in all_fields(content.snapshot.schema)}
-    paths = clustering_columns(content.snapshot.domains)
-    return [".".join(logical.get(part, part) for part in path) for path in paths]
 
 
 def _dead(content: TableContent) -> list[int] | None:

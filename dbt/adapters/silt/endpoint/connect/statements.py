@@ -20,7 +20,7 @@ from dbt.adapters.silt.endpoint.connect.plans import Plans, fetched, ipc_stream,
 from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.identifiers import quote, string_literal
+from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name, string_literal
 from dbt.adapters.silt.engine.sql.ast import Query
 from dbt.adapters.silt.engine.statements.steps.context import Result
 
@@ -141,6 +141,8 @@ def _write(plans: Plans, write: pc.WriteOperation) -> list[pb.ExecutePlanRespons
     options = _options(write.options, table)
     if write.partitioning_columns:
         options["partition_by"] = list(write.partitioning_columns)
+    if write.clustering_columns:
+        options["cluster_by"] = list(write.clustering_columns)
     return _metrics(plans.session.write(frame, table, mode, **options))
 
 
@@ -177,7 +179,8 @@ def _table_parts(write: pc.WriteOperationV2) -> str:
     if write.partitioning_columns:
         parts.append(f"partitioned by ({', '.join(map(sql_of, write.partitioning_columns))})")
     if write.clustering_columns:
-        parts.append(f"cluster by ({', '.join(map(quote, write.clustering_columns))})")
+        names = (".".join(map(quote, split_name(column))) for column in write.clustering_columns)
+        parts.append(f"cluster by ({', '.join(names)})")
     if write.table_properties:
         pairs = (f"{string_literal(key)} = {string_literal(value)}" for key, value in write.table_properties.items())
         parts.append(f"tblproperties ({', '.join(pairs)})")

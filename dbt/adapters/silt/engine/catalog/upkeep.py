@@ -17,7 +17,9 @@ from dbt.adapters.silt.engine.kernel.log.history import newest_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
-from dbt.adapters.silt.engine.kernel.maintenance.upkeep import TARGET_FILE_SIZE, TableState, files_of, reads_of
+from dbt.adapters.silt.engine.kernel.maintenance.bins import TARGET_FILE_SIZE
+from dbt.adapters.silt.engine.kernel.maintenance.file_states import files_of
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import TableState, reads_of
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
@@ -105,7 +107,9 @@ def _of_log(catalog: Catalog, log: DeltaLog) -> Surveyed:
     target = snapshot.properties.target_file_size or TARGET_FILE_SIZE
     waits = _reason_to_wait(catalog, log, snapshot)
     deletable = 0 if waits else _deletable(catalog, log, snapshot)
-    state = TableState(log.name, files_of(snapshot), target, deletable=deletable, waits=waits)
+    is_clustered = bool(clustering_columns(snapshot.domains))
+    files = files_of(snapshot)
+    state = TableState(log.name, files, target, deletable=deletable, waits=waits, is_clustered=is_clustered)
     return Surveyed(log, state, tuple(_reads(log)))
 
 
@@ -118,8 +122,6 @@ def _reason_to_wait(catalog: Catalog, log: DeltaLog, snapshot: Snapshot) -> str:
     check_writable(snapshot.protocol, log.name, snapshot.metadata)
     snapshot.check_undoubted()
     log.store.check_writable()
-    if clustering_columns(snapshot.domains):
-        return "it has clustering columns: the engine that clusters it writes its files again"
     if snapshot.metadata.configuration.get(_AUTO_COMPACT, "").lower() == "false":
         return f"its property `{_AUTO_COMPACT}` is false"
     if catalog.branches_using(log):

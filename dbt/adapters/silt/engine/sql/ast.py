@@ -465,6 +465,13 @@ class AlterColumns(OnTable, effect=Effect.METADATA):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlterClustering(OnTable, effect=Effect.METADATA):
+    """ALTER TABLE ... CLUSTER BY; without columns for CLUSTER BY NONE."""
+
+    columns: tuple[Name, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SetProperties(OnObject, effect=Effect.METADATA):
     properties: Mapping[str, str]
 
@@ -546,12 +553,13 @@ class SaveMode(Enum):
 class WriteRows(OnTable, effect=Effect.ROWS):
     """A write of a temporary view's rows into a table, which is created if missing; `text` describes it in words.
 
-    `partition_by` is None if the table's own partitions, or no partitions, are wanted.
+    `partition_by` and `cluster_by` are None if the table's own, or none, are wanted.
     """
 
     view: str
     mode: SaveMode
     partition_by: tuple[str, ...] | None = None
+    cluster_by: tuple[str, ...] | None = None
     merge_schema: bool = False
     overwrite_schema: bool = False
     replace_where: str | None = None

@@ -28,7 +28,7 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.scan import skipping
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, DomainMetadata, Protocol, RemoveFile
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
 from dbt.adapters.silt.engine.kernel.table.expressions import And, Column, Comparison, Expression
 from tests.faulty_store import Fault, FaultKind, FaultyStore
 from tests.fixed_clock import FixedClock
@@ -177,15 +177,10 @@ def test_every_ordered_type_can_be_used_in_zorder(tables: Tables) -> None:
         optimized(tables, log, None, "nope")
 
 
-def test_partition_columns_and_clustered_tables_are_refused_by_name(tables: Tables) -> None:
+def test_partition_columns_are_refused_by_name(tables: Tables) -> None:
     log = splintered(tables, parts=1, partition_columns=("day",))
     with pytest.raises(UnsupportedStatementError, match="`DAY` is a partition column"):
         optimized(tables, log, None, "DAY")
-    clustered = DomainMetadata("delta.clustering", '{"clusteringColumns":[["id"]]}')
-    protocol = Protocol(1, 7, None, ("domainMetadata", "appendOnly", "invariants"))
-    put(log, 1, protocol, clustered)
-    with pytest.raises(UnsupportedStatementError, match="CLUSTER BY"):
-        optimized(tables, log)
 
 
 def test_bins_that_another_writer_changed_are_skipped_and_the_other_bins_are_committed(tables: Tables) -> None:

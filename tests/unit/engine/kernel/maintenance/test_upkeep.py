@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.maintenance.bins import SMALL, SPOILED, TARGET_FILE_SIZE, FileState
 from dbt.adapters.silt.engine.kernel.maintenance.upkeep import (
-    SMALL,
-    SPOILED,
-    TARGET_FILE_SIZE,
     Budget,
-    FileState,
     TableState,
     budget_seconds,
     ranked,

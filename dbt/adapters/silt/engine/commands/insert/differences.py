@@ -31,6 +31,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import content_schema
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN, clustering_columns
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -72,7 +73,8 @@ def create_by_differences(
     if base is None or mode is CreateMode.CREATE_IF_NOT_EXISTS:
         return create.create(spark, location, definition, query, mode, settings)
     check_mode(location, mode)
-    reason = _obstacle(base, metadata, protocol, query)
+    clustered = create.clustering_of(definition, metadata, name) == clustering_columns(base.domains)
+    reason = _obstacle(base, metadata, protocol, query) if clustered else "the layout has changed"
     if reason is None:
         target = Target(name, location.log, base, location.tests)
         outcome = _merged(spark, target, query.toDF(*schema.names), key, (metadata, settings))
@@ -106,7 +108,7 @@ def _obstacle(base: Snapshot, metadata: Metadata, protocol: Protocol, query: Dat
     before, schema = base.metadata, StructType.from_json(metadata.schema_string)
     if content_schema(before.schema_string) != content_schema(metadata.schema_string):
         return "the columns have changed"
-    if before.partition_columns != metadata.partition_columns or ended_domains(base):
+    if before.partition_columns != metadata.partition_columns or _has_other_domains(base):
         return "the layout has changed"
     if before.configuration != metadata.configuration or base.protocol != protocol:
         return "the table properties or constraints have changed"
@@ -116,6 +118,10 @@ def _obstacle(base: Snapshot, metadata: Metadata, protocol: Protocol, query: Dat
     if any(_has_other_fields(one.type, other.type) for one, other in zip(given, schema, strict=True)):
         return "the query returns structs with other fields than the table's"
     return None
+
+
+def _has_other_domains(base: Snapshot) -> bool:
+    return any(each.domain != CLUSTERING_DOMAIN for each in ended_domains(base))
 
 
 def _has_other_fields(given: DataType, wanted: DataType) -> bool:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.silt.engine.commands.reading import partition_match
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.maintenance.upkeep import SMALL
+from dbt.adapters.silt.engine.kernel.maintenance.bins import SMALL
 
 
 def by_partition(snapshot: Snapshot, files: pa.Table) -> list[pa.Table]:

@@ -1,9 +1,10 @@
-"""Runs OPTIMIZE: merges small files of a partition, drops rows deleted by deletion vectors, or orders rows by Z-order.
+"""Runs OPTIMIZE: merges small files of a partition, drops rows deleted by deletion vectors, or orders or clusters rows.
 
 It changes no row, and so runs under snapshot isolation, next to any reader and writer. Files that are merged into a
 single file are a bin, and each bin is written by its own job. If another writer has removed files of some bins
 meanwhile, the new files of these bins are deleted, and the remaining bins are still committed. A Z-order covers all
-files of a partition, and is computed again each time.
+files of a partition, and is computed again each time. `kernel.maintenance.clustering` plans the bins of a clustered
+table.
 
 Source: delta-spark's OptimizeTableCommand; differences are in `bins`.
 """
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.util import inheritable_thread_target
@@ -27,7 +29,7 @@ from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.maintenance import bins, zorder
 from dbt.adapters.silt.engine.commands.reading import partition_match, scan
 from dbt.adapters.silt.engine.commands.rows import file_rows
-from dbt.adapters.silt.engine.commands.spark import errors
+from dbt.adapters.silt.engine.commands.spark import errors, frames
 from dbt.adapters.silt.engine.commands.spark.partitions import typed
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import files
@@ -41,11 +43,20 @@ from dbt.adapters.silt.engine.kernel.errors import (
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.maintenance.upkeep import TARGET_FILE_SIZE
+from dbt.adapters.silt.engine.kernel.maintenance import clustering
+from dbt.adapters.silt.engine.kernel.maintenance.bins import TARGET_FILE_SIZE, Bin
+from dbt.adapters.silt.engine.kernel.maintenance.file_states import files_of
 from dbt.adapters.silt.engine.kernel.progress import Progress
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile
-from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json
+from dbt.adapters.silt.engine.kernel.table.clustering import (
+    PROVIDER,
+    Path,
+    clustered_by,
+    clustering_columns,
+    cube_tags,
+    logical_paths,
+)
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
 from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
@@ -69,12 +80,14 @@ class Layout:
         alias: the qualifier of columns in `condition`.
         condition: the SQL of WHERE, over partition columns; by default all partitions.
         zorder_by: columns, or paths of names into structs; empty for bin-packing.
+        is_full: whether the files of a clustered table are clustered although they are clustered already.
         is_upkeep: whether upkeep rewrites the files; the commit records it as delta-spark's automatic compaction does.
     """
 
     alias: str
     condition: str | None = None
     zorder_by: tuple[tuple[str, ...], ...] = ()
+    is_full: bool = False
     is_upkeep: bool = False
 
 
@@ -123,10 +136,15 @@ class Optimized:
 
 @dataclass(frozen=True, eq=False)
 class _Bin:
-    """Files of a partition that are rewritten together, and the new files."""
+    """Files that are rewritten together, and the new files.
+
+    Attributes:
+        cube: the cube of the new files in a clustered table.
+    """
 
     files: pa.Table
     written: Written | None = None
+    cube: str = ""
 
     def adds(self) -> tuple[AddFile, ...]:
         return () if self.written is None else self.written.adds
@@ -136,37 +154,50 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
     """Rewrites files of the table, without changing a row.
 
     Raises:
-        UnsupportedStatementError: if the table is clustered, or the condition uses more than partition columns.
+        UnsupportedStatementError: if the condition uses more than partition columns, or a clustered table is to be in
+            Z-order, or a table that is not clustered is to be clustered.
         ColumnNotFoundError: if a column of ZORDER BY does not exist.
         ConcurrentDeleteDeleteError: if other writers have removed files of every bin.
         Other errors of a commit: see `commands.commit.commit`.
     """
     snapshot = target.snapshot
     target.check_writable()
-    check_not_clustered(snapshot)
     zorder.check_columns(snapshot, layout.zorder_by)
     groups = _partitions(spark, snapshot, layout.alias, layout.condition)
+    if _clustering(snapshot, layout):
+        found = files_of(snapshot, of_others=True)
+        chosen = (
+            clustering.full(found) if layout.is_full else clustering.bins(found, _target_size(snapshot), eager=True)
+        )
+        planned = [_clustered(target, each) for each in chosen]
+        return _carried_out(spark, target, layout, planned, settings, considered=snapshot.num_files)
     planned = _planned(snapshot, groups, layout)
     return _carried_out(spark, target, layout, planned, settings, considered=sum(group.num_rows for group in groups))
 
 
-def compact(spark: SparkSession, target: Target, keys: Collection[str], settings: WriteSettings) -> Optimized:
-    """Writes files of a partition again as a single file, for upkeep.
-
-    Args:
-        keys: the `active_files.file_key`s of the files.
+def compact(spark: SparkSession, target: Target, bin_: Bin, settings: WriteSettings) -> Optimized:
+    """Writes files again, for upkeep: of a partition as a single file, or of a clustered table as a cube.
 
     Raises:
         ConcurrentDeleteDeleteError: if another writer has removed some of the files.
         Other errors: as `optimize`.
     """
     target.check_writable()
-    check_not_clustered(target.snapshot)
-    chosen = target.snapshot.active.with_keys(keys)
-    if chosen.num_rows != len(keys):
-        raise ConcurrentDeleteDeleteError("another writer has removed files of it", table=target.name)
     layout = Layout("", is_upkeep=True)
-    return _carried_out(spark, target, layout, [_Bin(chosen)], settings, considered=chosen.num_rows)
+    is_clustered = _clustering(target.snapshot, layout)
+    chosen = _clustered(target, bin_) if is_clustered else _Bin(target.snapshot.active.with_keys(_keys(bin_)))
+    if chosen.files.num_rows != len(bin_.files):
+        raise ConcurrentDeleteDeleteError("another writer has removed files of it", table=target.name)
+    return _carried_out(spark, target, layout, [chosen], settings, considered=chosen.files.num_rows)
+
+
+def _keys(bin_: Bin) -> list[str]:
+    return [each.key for each in bin_.files]
+
+
+def _clustered(target: Target, bin_: Bin) -> _Bin:
+    files = target.snapshot.active.with_keys(_keys(bin_))
+    return _Bin(files, cube=bin_.cube or target.log.clock.new_id())
 
 
 def _carried_out(
@@ -208,22 +239,38 @@ def _carried_out(
     )
 
 
-def check_not_clustered(snapshot: Snapshot) -> None:
-    """Raises UnsupportedStatementError if the table has clustering columns."""
-    if clustering_columns(snapshot.domains):
+def _clustering(snapshot: Snapshot, layout: Layout) -> list[Path]:
+    """Returns the columns that the table is clustered by.
+
+    Raises:
+        UnsupportedStatementError: if the layout contradicts them, or no order of them helps queries.
+    """
+    columns = logical_paths(snapshot.schema, clustering_columns(snapshot.domains))
+    if columns and layout.zorder_by:
         raise UnsupportedStatementError(
-            "OPTIMIZE of a table with clustering columns (CLUSTER BY) is not supported",
-            remedy="Optimize it with the engine that clusters it",
+            "the table is clustered, so OPTIMIZE orders its rows by its clustering columns",
+            remedy="Leave ZORDER BY out, or change the columns by `alter table ... cluster by`",
             table=snapshot.table,
-            version=snapshot.version,
         )
+    if layout.is_full and not columns:
+        raise UnsupportedStatementError(
+            "OPTIMIZE FULL is for tables with clustering columns", table=snapshot.table, remedy="Leave FULL out"
+        )
+    zorder.check_columns(snapshot, columns)
+    return columns
 
 
 def _planned(snapshot: Snapshot, groups: Sequence[pa.Table], layout: Layout) -> list[_Bin]:
     if layout.zorder_by:
         return [_Bin(group) for group in groups]
     target_size = _target_size(snapshot)
+    groups = [group.filter(_is_own(group)) for group in groups]
     return [_Bin(packed) for group in groups for packed in bins.packed(group, target_size)]
+
+
+def _is_own(files: pa.Table) -> pa.ChunkedArray:
+    """Returns for each file whether its layout belongs to no other engine."""
+    return pc.is_in(files["clustering_provider"], pa.array([None, PROVIDER], pa.string()))
 
 
 def _target_size(snapshot: Snapshot) -> int:
@@ -237,7 +284,7 @@ def _rewritten(
     done: list[_Bin] = []
 
     def rewrite(each: _Bin) -> None:
-        done.append(replace(each, written=_rewrite(spark, target, layout, each.files)))
+        done.append(replace(each, written=_rewrite(spark, target, layout, each)))
         _logger.info("%s: %d of %d bins written", target.name, len(done), len(planned))
         progress(_BINS, len(done), len(planned))
 
@@ -264,20 +311,28 @@ def _in_parallel(spark: SparkSession, run: Callable[[_Bin], None], planned: Sequ
             raise
 
 
-def _rewrite(spark: SparkSession, target: Target, layout: Layout, chosen: pa.Table) -> Written:
-    snapshot = target.snapshot
+def _rewrite(spark: SparkSession, target: Target, layout: Layout, bin_: _Bin) -> Written:
+    snapshot, chosen = target.snapshot, bin_.files
     rows = file_rows.row_count(target, chosen)
     df = scan.read_to_rewrite(spark, target.log, snapshot, chosen)
-    if layout.zorder_by:
-        count = max(1, round(active_files.size(chosen) / _target_size(snapshot)))
-        arranged = zorder.arranged(df, snapshot.schema, layout.zorder_by, rows, count)
+    columns = _clustering(snapshot, layout) if bin_.cube else layout.zorder_by
+    count = max(1, round(active_files.size(chosen) / _target_size(snapshot)))
+    if not columns or (bin_.cube and count == 1):
+        arranged = frames.in_order(df.coalesce(1), columns)
     else:
-        arranged = df.coalesce(1)
+        arranged = zorder.arranged(df, snapshot.schema, columns, rows, count)
     written = files.write_as_arranged(arranged, target.log, snapshot.metadata)
     with discarded_on_error(target.log, (written,)):
         if written.rows != rows:
             raise file_rows.miscounted(target, chosen, f"{written.rows} rows were written of files that hold {rows}")
-    return written
+    return _tagged(written, snapshot, bin_.cube) if bin_.cube else written
+
+
+def _tagged(written: Written, snapshot: Snapshot, cube: str) -> Written:
+    """Returns the files as files of a cube."""
+    tags = cube_tags(cube, clustered_by(snapshot.schema, snapshot.domains))
+    adds = (replace(add, tags={**(add.tags or {}), **tags}, clustering_provider=PROVIDER) for add in written.adds)
+    return replace(written, adds=tuple(adds))
 
 
 def _commit(
@@ -314,11 +369,13 @@ def _changes(target: Target, layout: Layout, kept: Sequence[_Bin]) -> Changes:
     removes = tuple(
         add.remove(now, data_change=False) for each in kept for add in target.snapshot.add_files(each.files)
     )
-    parameters = {
+    columns = clustered_by(target.snapshot.schema, target.snapshot.domains)
+    parameters: dict[str, Json] = {
         "predicate": _json([] if layout.condition is None else [layout.condition]),
         "zOrderBy": _json([".".join(path) for path in layout.zorder_by]),
-        "clusterBy": _json([]),
+        "clusterBy": _json(columns),
         "auto": layout.is_upkeep,
+        **({"isFull": layout.is_full} if columns else {}),
     }
     vectors = [remove.deletion_vector for remove in removes if remove.deletion_vector is not None]
     added = Sizes(tuple(add.size for add in adds))

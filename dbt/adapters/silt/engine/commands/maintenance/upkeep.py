@@ -21,7 +21,8 @@ from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
 from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
-from dbt.adapters.silt.engine.kernel.maintenance.upkeep import Bin, Budget, TableState, ranked
+from dbt.adapters.silt.engine.kernel.maintenance.bins import Bin
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import Budget, TableState, ranked
 from dbt.adapters.silt.engine.kernel.printable import number_of, size_text, time_text
 
 _logger = logging.getLogger(__name__)
@@ -137,8 +138,7 @@ class _Upkeep:
             if self.catalog.branches_using(log):
                 return "a run or branch that is not published uses it"
             target = Target(log.name, log, log.snapshot())
-            keys = [each.key for each in bin_.files]
-            done = optimize.compact(self.spark, target, keys, self.settings)
+            done = optimize.compact(self.spark, target, bin_, self.settings)
         except errors.ConcurrentModificationError:
             return _CHANGED
         except errors.SiltError as error:

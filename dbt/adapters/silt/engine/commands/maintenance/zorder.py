@@ -14,6 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
 from dbt.adapters.silt.engine.kernel.identifiers import quote
@@ -84,6 +85,8 @@ def arranged(df: DataFrame, schema: StructType, columns: Sequence[tuple[str, ...
         rows: the number of rows.
         files: the number of files.
     """
+    if len(columns) == 1:
+        return _ranged(df, [frames.column(columns[0])], files)
     keys = [f"{_KEY}{position}" for position in range(len(columns))]
     with_keys = df.select("*", *(_key(schema, path).alias(name) for path, name in zip(columns, keys, strict=True)))
     bits = min(_MOST_BITS, _KEY_BITS // len(columns))
@@ -96,10 +99,15 @@ def arranged(df: DataFrame, schema: StructType, columns: Sequence[tuple[str, ...
     curve = parts[0]
     for part in parts[1:]:
         curve = curve.bitwiseOR(part)
-    # Rows at the same point of the curve may be divided among files too, by their current order.
-    placed = with_keys.select(*map(quote, df.columns), curve.alias(_CURVE), F.monotonically_increasing_id().alias(_TIE))
-    ranged = placed.repartitionByRange(files, _CURVE, _TIE).sortWithinPartitions(_CURVE, _TIE)
-    return ranged.select(*map(quote, df.columns))
+    placed = with_keys.select(*map(quote, df.columns), curve.alias(_CURVE))
+    return _ranged(placed, [F.col(_CURVE)], files).select(*map(quote, df.columns))
+
+
+def _ranged(df: DataFrame, order: Sequence[Column], files: int) -> DataFrame:
+    """Returns the rows in this order; equal rows may be divided among files too, by their current order."""
+    tied = df.withColumn(_TIE, F.monotonically_increasing_id())
+    ranged = tied.repartitionByRange(files, *order, _TIE).sortWithinPartitions(*order, _TIE)
+    return ranged.drop(_TIE)
 
 
 def _found(schema: StructType, path: tuple[str, ...], table: str) -> tuple[tuple[str, ...], DataType]:
@@ -119,7 +127,7 @@ def _key(schema: StructType, path: tuple[str, ...]) -> Column:
     _, data_type = _found(schema, path, "")
     key = _key_of(data_type)
     assert key is not None
-    return key(F.col(".".join(map(quote, path))))
+    return key(frames.column(path))
 
 
 def _key_of(data_type: DataType) -> Callable[[Column], Column] | None:

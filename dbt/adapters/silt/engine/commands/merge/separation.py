@@ -58,9 +58,10 @@ def separated(spark: SparkSession, target: Target, source: DataFrame) -> tuple[D
     snapshot, name = target.snapshot, target.name
     given = store_assignment.assign(source, snapshot.schema, name, by_name=True)
     checks = (*given.checks, *table_checks(snapshot.schema, snapshot.properties, name))
-    written = files.write(given.df, target.log, snapshot.metadata, checks, tests=target.tests, routable="true")
-    rows = scan.read(spark, target.log, target.snapshot, files_table(written.adds))
-    return rows.select(*map(quote, source.columns)), written
+    rows = files.clustered(given.df, snapshot)
+    written = files.write(rows, target.log, snapshot.metadata, checks, tests=target.tests, routable="true")
+    stored = scan.read(spark, target.log, target.snapshot, files_table(written.adds))
+    return stored.select(*map(quote, source.columns)), written
 
 
 def _problem(target: Target, source: DataFrame, plan: MergePlan) -> str | None:

@@ -79,7 +79,7 @@ def _mark(
     written = None
     if plan.files_to_rewrite.num_rows:
         left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
-        left = marking.gathered(left, plan, 0, limits)
+        left = files.clustered(marking.gathered(left, plan, 0, limits), target.snapshot)
         written = files.write(left, target.log, target.snapshot.metadata, tests=target.tests)
         file_changes.check_kept(target, FileChanges(candidates, plan.files_to_rewrite, written), plan.num_survivors)
     changes = marking.changes(target, candidates, plan, written)
@@ -103,6 +103,7 @@ def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Tab
             return RowResult(FileChanges(candidates, chosen))
     read = file_rows.counted(spark, target, chosen)
     kept = read.frame.alias(rows.alias).filter(~_matches(rows))
+    kept = files.clustered(kept, target.snapshot)
     written = files.write(kept, target.log, target.snapshot.metadata, tests=target.tests)
     changes = FileChanges(candidates, chosen, written)
     file_changes.check_read(target, changes, read, written.rows)

@@ -82,6 +82,7 @@ def _run(
     if chosen.num_rows == 0:
         return RowResult(FileChanges(candidates, chosen))
     counts = {_UPDATED: f"count_if({_CHANGED})"}
+    frame = files.clustered(frame, target.snapshot)
     written = files.write(frame, target.log, target.snapshot.metadata, rules, counts, tests=target.tests)
     changes = FileChanges(candidates, chosen, written)
     file_changes.check_kept(target, changes, file_rows.row_count(target, chosen))
@@ -116,7 +117,7 @@ def _mark(
     left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
     metadata = target.snapshot.metadata
-    gathered = marking.gathered(both, plan, plan.num_deleted, limits)
+    gathered = files.clustered(marking.gathered(both, plan, plan.num_deleted, limits), target.snapshot)
     written = files.write(gathered, target.log, metadata, rules, tests=target.tests)
     file_changes.check_kept(
         target, FileChanges(candidates, plan.removed, written), plan.num_deleted + plan.num_survivors

@@ -159,6 +159,16 @@ def with_zone(kind: types.DataType) -> types.DataType:
     return kind
 
 
+def column(path: Sequence[str]) -> Column:
+    """Returns a column by its path of names."""
+    return F.col(".".join(map(quote, path)))
+
+
+def in_order(rows: DataFrame, columns: Sequence[Sequence[str]]) -> DataFrame:
+    """Returns the rows, sorted by these columns within each of Spark's partitions; without columns, as they are."""
+    return rows.sortWithinPartitions(*map(column, columns)) if columns else rows
+
+
 def computed_once(rows: DataFrame, eager: bool = True) -> DataFrame:
     """Returns the rows, which Spark keeps once computed; if kept rows are lost, the job that reads them fails.
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error, replaced_whole
+from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
 from dbt.adapters.silt.engine.commands.spark.types import column_type, query_schema
-from dbt.adapters.silt.engine.commands.tables import content, stats_columns
+from dbt.adapters.silt.engine.commands.tables import clustering, content, stats_columns
 from dbt.adapters.silt.engine.commands.target import (
     Outcome,
     TableLocation,
     WriteSettings,
     check_mode,
-    copied_domains,
     ended_domains,
 )
 from dbt.adapters.silt.engine.commands.writing import files, generated, numbering
@@ -30,6 +30,14 @@ from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table import storable_schema, type_widening
 from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata, Json, Metadata, Protocol
+from dbt.adapters.silt.engine.kernel.table.clustering import (
+    CLUSTERING_DOMAIN,
+    FEATURE,
+    clustering_columns,
+    clustering_domain,
+    logical_paths,
+    spelled,
+)
 from dbt.adapters.silt.engine.kernel.table.column_mapping import MAX_COLUMN_ID, mapped, succeeding, without_mapping
 from dbt.adapters.silt.engine.kernel.table.features import (
     check_writable,
@@ -66,7 +74,7 @@ from dbt.adapters.silt.engine.kernel.transaction.changes import (
     as_strings,
 )
 from dbt.adapters.silt.engine.kernel.transaction.row_tracking import COLUMN_NAMES, enabled, with_same_columns
-from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode, IdentityClause
+from dbt.adapters.silt.engine.sql.ast import ColumnDefinition, CreateMode, IdentityClause, Name
 
 _COMMANDS = frozenset(("delta.minreaderversion", "delta.minwriterversion", "delta.ignoreprotocoldefaults"))
 """Properties that act only once, and are not stored."""
@@ -90,6 +98,7 @@ class Definition:
 
     columns: tuple[ColumnDefinition, ...] = ()
     partition_columns: tuple[str, ...] = ()
+    clustered_by: tuple[Name, ...] = ()
     comment: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     constraints: Mapping[str, str] = field(default_factory=dict)
@@ -130,18 +139,17 @@ def create(
     generated.check_defaults(spark, schema, name)
     for constraint, condition in TableProperties(metadata.configuration).constraints.items():
         table_rules.check_condition(spark, schema, constraint, condition, name)
+    clustered = clustering_of(definition, metadata, name)
     written = None
     if query is not None:
-        written, metadata = _write(location, metadata, query)
+        written, metadata = _write(location, metadata, query, clustered)
         if settings.build is not None and base is not None and base.protocol == protocol and not written.routed:
             with discarded_on_error(location.log, (written,)):
                 found = content.compared(spark, location.log, base, metadata, written)
             settings = settings.with_commit_info(found.commit_info)
-            if found.is_equal:
+            if found.is_equal and clustered == clustering_columns(base.domains):
                 return _commit_unchanged(location, base, metadata, written, operation, settings)
-    source = definition.source
-    domains = copied_domains(source, base) if source is not None else () if base is None else ended_domains(base)
-    return _commit(location, _New(metadata, protocol, domains), written, operation, settings)
+    return _commit(location, _New(metadata, protocol, clustered), written, operation, settings)
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,13 @@ class _New:
 
     metadata: Metadata
     protocol: Protocol
-    domains: tuple[DomainMetadata, ...]
+    clustered: tuple[Name, ...]
+
+    def domains(self, base: Snapshot | None) -> tuple[DomainMetadata, ...]:
+        """Returns the domains to set in a table that replaces `base`, if any."""
+        own = (clustering_domain(self.clustered),) if self.clustered else ()
+        ended = () if base is None else ended_domains(base)
+        return (*own, *(each for each in ended if not (own and each.domain == CLUSTERING_DOMAIN)))
 
 
 def _operation_name(mode: CreateMode, query: DataFrame | None) -> str:
@@ -167,7 +181,12 @@ def described(location: TableLocation, definition: Definition, query: DataFrame 
     check_partitionable(schema, partition_columns, name)
     if any(column in identities(schema) for column in partition_columns):
         raise InvalidStatementError("an identity column cannot be a partition column", table=name)
-    asked = checked(definition.properties) | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
+    named = {f"{FEATURE_PREFIX}{FEATURE}": "supported"} if definition.clustered_by else {}
+    asked = (
+        checked(definition.properties)
+        | named
+        | {f"{CONSTRAINT_PREFIX}{k}": v for k, v in definition.constraints.items()}
+    )
     _check_features(asked, name)
     stats_columns.check(asked, schema, name)
     kept = {} if source is None else _copied_properties(source)
@@ -188,6 +207,14 @@ def described(location: TableLocation, definition: Definition, query: DataFrame 
     if base is None and source is None:
         return metadata, protocol_for(schema, asked)
     return metadata, upgraded(_merged_protocol(base, source), needed_features(schema, kept | asked))
+
+
+def clustering_of(definition: Definition, metadata: Metadata, table: str) -> tuple[Name, ...]:
+    """Returns the paths, by physical names, of the columns that the new table is clustered by; raises as `checked`."""
+    columns, source = definition.clustered_by, definition.source
+    if source is not None:
+        columns = tuple(logical_paths(source.schema, clustering_columns(source.domains)))
+    return clustering.checked(columns, metadata, table)
 
 
 def _merged_protocol(base: Snapshot | None, source: Snapshot | None) -> Protocol:
@@ -277,7 +304,9 @@ def _check_features(asked: Mapping[str, str], table: str) -> None:
             raise InvalidPropertyError(f"the table property `{key}` cannot be `{value}`, only `supported`", table=table)
 
 
-def _write(location: TableLocation, metadata: Metadata, query: DataFrame) -> tuple[Written, Metadata]:
+def _write(
+    location: TableLocation, metadata: Metadata, query: DataFrame, clustered: Sequence[Name]
+) -> tuple[Written, Metadata]:
     """Writes the query's rows, and returns the metadata with the high water marks of their numbers."""
     name = location.log.name
     schema = StructType.from_json(metadata.schema_string)
@@ -289,6 +318,7 @@ def _write(location: TableLocation, metadata: Metadata, query: DataFrame) -> tup
     rules = table_checks(schema, TableProperties(metadata.configuration), name)
     rows, metadata = numbering.numbered(assigned.df, metadata, unnumbered)
     checks = (*assigned.checks, *rules)
+    rows = frames.in_order(rows, logical_paths(schema, clustered))
     written = files.write(rows, location.log, metadata, checks, tests=location.tests, routable="true")
     return replace(written, is_new=True), metadata
 
@@ -299,12 +329,12 @@ def _commit(
     base, log, metadata, protocol = location.base, location.log, new.metadata, new.protocol
     now = log.clock.now_ms()
     changes = Changes(
-        operation=Operation(operation, _parameters(location, metadata), _metrics(written, base)),
+        operation=Operation(operation, _parameters(location, metadata, new.clustered), _metrics(written, base)),
         adds=() if written is None else written.adds,
         removes=() if base is None else tuple(add.remove(now) for add in base.add_files()),
         metadata=metadata,
         protocol=None if base is not None and protocol == base.protocol else protocol,
-        domains=new.domains,
+        domains=new.domains(base),
     )
     changes = replaced_whole(base, changes, settings)
     reads = ReadSet(whole_table=base is not None, transactions=base is not None)
@@ -334,7 +364,7 @@ def _commit_unchanged(
     log = location.log
     written.discard(log)
     changes = Changes(
-        operation=Operation(operation, _parameters(location, metadata)),
+        operation=Operation(operation, _parameters(location, metadata, clustering_columns(base.domains))),
         metadata=None if is_same(metadata, base.metadata) else replace(metadata, id=base.metadata.id),
     )
     reads = ReadSet(whole_table=True, transactions=True)
@@ -349,13 +379,13 @@ def is_same(one: Metadata, other: Metadata) -> bool:
     return replace(one, created_time=other.created_time) == other
 
 
-def _parameters(location: TableLocation, metadata: Metadata) -> dict[str, Json]:
+def _parameters(location: TableLocation, metadata: Metadata, clustered: Sequence[Name]) -> dict[str, Json]:
     described = {} if metadata.description is None else {"description": metadata.description}
     return {
         "isManaged": str(location.is_managed).lower(),
         **described,
         "partitionBy": json.dumps(list(metadata.partition_columns), ensure_ascii=False),
-        "clusterBy": "[]",
+        "clusterBy": json.dumps(spelled(StructType.from_json(metadata.schema_string), clustered), ensure_ascii=False),
         "properties": json.dumps(dict(metadata.configuration), ensure_ascii=False),
     }
 

@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import CommitInfo, Json
-from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
+from dbt.adapters.silt.engine.kernel.table.clustering import clustered_by
 from dbt.adapters.silt.engine.kernel.table.features import features_of
 from dbt.adapters.silt.engine.kernel.table.identity import identity_of
 from dbt.adapters.silt.engine.kernel.table.keys import enforcement, table_keys
@@ -29,7 +29,6 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     MapType,
     StructField,
     StructType,
-    all_fields,
 )
 
 _logger = logging.getLogger(__name__)
@@ -116,7 +115,7 @@ def detail(log: DeltaLog, snapshot: Snapshot) -> Answer:
         _time(metadata.created_time),
         _time(log.committed_at(snapshot)),
         list(snapshot.partition_columns),
-        _clustering_columns(snapshot),
+        clustered_by(snapshot.schema, snapshot.domains),
         snapshot.num_files,
         snapshot.size_in_bytes,
         dict(metadata.configuration),
@@ -150,6 +149,9 @@ def create_statement(name: str, snapshot: Snapshot) -> Answer:
     lines = [f"CREATE TABLE {name} (", ",\n".join(f"  {entry}" for entry in entries) + ")", "USING delta"]
     if snapshot.partition_columns:
         lines.append(f"PARTITIONED BY ({quoted_list(snapshot.partition_columns)})")
+    clustered = clustered_by(snapshot.schema, snapshot.domains)
+    if clustered:
+        lines.append(f"CLUSTER BY ({', '.join(clustered)})")
     if metadata.description is not None:
         lines.append(f"COMMENT {string_literal(metadata.description)}")
     kept = {k: v for k, v in metadata.configuration.items() if is_settable(k) and not k.startswith(_CONSTRAINTS)}
@@ -254,12 +256,6 @@ def _other(info: CommitInfo, name: str) -> str | None:
 def _members(info: CommitInfo, name: str, members: tuple[str, ...]) -> tuple[str | None, ...] | None:
     value = info.extra.get(name)
     return tuple(_parameter(value.get(member)) for member in members) if isinstance(value, Mapping) else None
-
-
-def _clustering_columns(snapshot: Snapshot) -> list[str]:
-    """Returns the columns by which another writer clusters the table; nested columns are dotted."""
-    logical = {member.physical_name: member.name for member in all_fields(snapshot.schema)}
-    return [".".join(logical.get(part, part) for part in path) for path in clustering_columns(snapshot.domains)]
 
 
 def _column_definition(field: StructField) -> str:

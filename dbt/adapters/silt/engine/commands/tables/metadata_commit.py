@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.commands.spark import errors
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing.checks import Check
 from dbt.adapters.silt.engine.commands.writing.files import Written
-from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.actions import DomainMetadata, Metadata
 from dbt.adapters.silt.engine.kernel.table.features import check_writable, needed_features, upgraded
 from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet
@@ -32,6 +32,7 @@ class MetadataChange:
         reads: the parts of the table that the change depends on; the whole table if it adds a rule for all rows.
         written: all rows of the table in the new schema; None if the data files are kept.
         features: properties that enable a feature by name, and are not stored.
+        domains: domains of metadata to set.
     """
 
     operation: Operation
@@ -39,6 +40,7 @@ class MetadataChange:
     reads: ReadSet = field(default_factory=ReadSet)
     written: Written | None = None
     features: Mapping[str, str] = field(default_factory=dict)
+    domains: tuple[DomainMetadata, ...] = ()
 
 
 def commit_metadata(target: Target, change: MetadataChange, settings: WriteSettings) -> Outcome:
@@ -54,6 +56,7 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
     protocol = upgraded(snapshot.protocol, needed_features(schema, asked))
     check_writable(protocol, target.name, metadata)
     unchanged = metadata == snapshot.metadata and protocol == snapshot.protocol and written is None
+    unchanged = unchanged and not change.domains
     if unchanged and not settings.must_commit:
         note_reads(target.log, change.reads, settings)
         return Outcome(operation.name, target.name, snapshot.version, attempts=0)
@@ -62,8 +65,9 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
         operation,
         adds=() if written is None else written.adds,
         removes=() if written is None else tuple(add.remove(now) for add in snapshot.add_files()),
-        metadata=metadata,
+        metadata=None if change.domains and metadata == snapshot.metadata else metadata,
         protocol=None if protocol == snapshot.protocol else protocol,
+        domains=change.domains,
     )
     kept = () if written is None else (written,)
     committed = commit(target.log, snapshot, changes, change.reads, settings, kept)

@@ -36,8 +36,10 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns, logical_paths
 from dbt.adapters.silt.engine.kernel.table.column_mapping import stored_schema
 from dbt.adapters.silt.engine.kernel.table.paths import log_path
 from dbt.adapters.silt.engine.kernel.table.properties import TableProperties
@@ -188,6 +190,11 @@ class _Watched:
             count = observed[f"violations {position}"]
             if count:
                 raise rule.error(count, observed[f"example {position}"])
+
+
+def clustered(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
+    """Returns rows to write in the order of the table's clustering columns within each task; runs no further stage."""
+    return frames.in_order(rows, logical_paths(snapshot.schema, clustering_columns(snapshot.domains)))
 
 
 def write(

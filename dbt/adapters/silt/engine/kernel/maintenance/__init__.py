@@ -1,1 +1,1 @@
-"""Plans upkeep; finds the files that VACUUM may delete, and damage in a table."""
+"""Plans upkeep and clustering; finds the files that VACUUM may delete, and damage in a table."""

@@ -14,28 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
-from dbt.adapters.silt.engine.kernel.files import stats_json
-from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
+from dbt.adapters.silt.engine.kernel.maintenance import clustering
+from dbt.adapters.silt.engine.kernel.maintenance.bins import SMALL, TARGET_FILE_SIZE, Bin, FileState
 from dbt.adapters.silt.engine.kernel.table.properties import interval_ms
-
-TARGET_FILE_SIZE: Final = 256 << 20
-"""The bytes of a file if the table does not set `delta.targetFileSize`.
-
-delta-spark's default of 1 GiB is for clusters: here a single task writes a file, and an UPDATE without deletion vectors
-rewrites it; Databricks tunes tables of less than 2.5 TB to 256 MiB.
-"""
-
-SMALL: Final = 0.75
-"""A file below this share of the target size is worth rewriting (Iceberg's rule for its own bin-packing)."""
-
-SPOILED: Final = 0.25
-"""A file is written again if a deletion vector marks at least this share of its rows."""
 
 _GROWTH: Final = 3.5
 """A file is written again only if the new file has at least this many times its size."""
@@ -46,61 +28,8 @@ _LAST_GROWTH: Final = 1.5
 _DELETABLE: Final = 0.05
 """VACUUM runs if its files are more than this share of the table's size."""
 
-_OPEN_BYTES: Final = 4 << 20
-"""The bytes that could be read while a file is opened: Spark's `spark.sql.files.openCostInBytes`."""
 _FIRST_SPEED: Final = 16 << 20
 _FIRST_FIXED: Final = 1.0
-
-
-@dataclass(frozen=True)
-class FileState:
-    """A data file, as the log describes it.
-
-    Attributes:
-        key: its path, with its deletion vector, as in `active_files.file_key`.
-        size: its bytes.
-        marked: the share of its rows that a deletion vector marks, 0 to 1.
-        partition: its partition values, as the log spells them.
-    """
-
-    key: str
-    size: int
-    marked: float = 0.0
-    partition: tuple[tuple[str, str | None], ...] = ()
-
-    @property
-    def live(self) -> float:
-        """The bytes of its rows that are not deleted, if all rows are equally long."""
-        return self.size * (1 - self.marked)
-
-    @property
-    def is_spoiled(self) -> bool:
-        return self.marked >= SPOILED
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Files of a partition that are written again as a single file."""
-
-    files: tuple[FileState, ...]
-
-    @property
-    def size(self) -> int:
-        """The bytes that are read to write the files again."""
-        return sum(each.size for each in self.files)
-
-    @property
-    def saved(self) -> float:
-        """The bytes that each later read of the files saves; opening a file counts as reading 4 MiB."""
-        return self.size - sum(each.live for each in self.files) + _OPEN_BYTES * (len(self.files) - 1)
-
-    def score(self, reads: int) -> float:
-        """Returns the bytes that later reads save for each byte that is read now.
-
-        Args:
-            reads: how often the table was read lately.
-        """
-        return max(reads, 1) * self.saved / max(self.size, 1)
 
 
 @dataclass(frozen=True)
@@ -114,6 +43,7 @@ class TableState:
         reads: how often commits have read it lately.
         deletable: the bytes of files that VACUUM may delete; None if only a listing of its folder can tell.
         waits: why upkeep leaves it alone; empty if it does not.
+        is_clustered: whether it has clustering columns.
     """
 
     table: str
@@ -122,6 +52,7 @@ class TableState:
     reads: int = 0
     deletable: int | None = 0
     waits: str = ""
+    is_clustered: bool = False
 
     @property
     def size(self) -> int:
@@ -151,7 +82,11 @@ class TableState:
         """Returns the files to write again, the best first; empty if the table waits."""
         if self.waits:
             return []
-        found = (each for files in _by_partition(self.files) for each in _bins(files, self.target_size))
+        if self.is_clustered:
+            found: Iterable[Bin] = clustering.bins(self.files, self.target_size)
+            return sorted(found, key=lambda each: each.score(self.reads), reverse=True)
+        own = [each for each in self.files if not each.is_foreign]
+        found = (each for files in _by_partition(own) for each in _bins(files, self.target_size))
         return sorted(found, key=lambda each: each.score(self.reads), reverse=True)
 
 
@@ -170,37 +105,6 @@ def budget_seconds(text: str) -> float:
             f"the budget of an upkeep cannot be `{text}`", remedy="Give a length of time above 0, such as `5 minutes`"
         )
     return seconds
-
-
-def files_of(snapshot: Snapshot) -> list[FileState]:
-    """Returns the active files of a table, without those of another table that it is a shallow clone of; only the
-    statistics of files with a deletion vector are read.
-
-    Raises:
-        CorruptCheckpointError: if these statistics cannot be read.
-    """
-    files = snapshot.files_without_statistics
-    keys = active_files.keys_of(files).to_pylist()
-    marked = _marked_shares(snapshot, files, keys)
-    columns = (keys, files["size"].to_pylist(), files["partition_values"].to_pylist())
-    return [
-        FileState(key, size, marked.get(key, 0.0), tuple(sorted(values or ())))
-        for key, size, values in zip(*columns, strict=True)
-        if not is_absolute(key)
-    ]
-
-
-def _marked_shares(snapshot: Snapshot, files: pa.Table, keys: Sequence[str]) -> dict[str, float]:
-    """Returns the share of deleted rows of each file with a deletion vector; 0 if the log does not say how many rows
-    the file has.
-    """
-    vectors = pc.is_valid(files["deletion_vector"]).to_pylist()
-    if not any(vectors):
-        return {}
-    chosen = snapshot.active.with_keys([key for key, has_vector in zip(keys, vectors, strict=True) if has_vector])
-    rows, deleted = stats_json.num_records(chosen).to_pylist(), chosen["deletion_vector"].to_pylist()
-    shares = (vector["cardinality"] / number if number else 0.0 for number, vector in zip(rows, deleted, strict=True))
-    return dict(zip(active_files.keys_of(chosen).to_pylist(), shares, strict=True))
 
 
 def ranked(tables: Iterable[TableState]) -> list[tuple[str, Bin]]:

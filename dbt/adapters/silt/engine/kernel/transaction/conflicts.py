@@ -71,6 +71,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.publication_marks import OF_TABLES
 from dbt.adapters.silt.engine.kernel.scan import skipping
 from dbt.adapters.silt.engine.kernel.table import actions, active_files
+from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN
 from dbt.adapters.silt.engine.kernel.table.expressions import Or
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.paths import decode_path
@@ -139,10 +140,13 @@ def check_metadata(winner: WinningCommit, pending: PendingCommit) -> None:
 
 
 def check_domains(winner: WinningCommit, pending: PendingCommit) -> None:
+    """Raises an error if both set a domain, or if files were clustered by columns that the winner changes."""
     set_by_pending = {domain.domain for domain in pending.changes.domains}
+    if pending.changes.changes_no_data() and any(add.clustering_provider for add in pending.changes.adds):
+        set_by_pending.add(CLUSTERING_DOMAIN)
     both = sorted(set_by_pending & {domain.domain for domain in winner.of(actions.DomainMetadata)})
     if both:
-        raise conflict(errors.ConcurrentDomainError, f"set the domain {', '.join(both)} too", winner, pending)
+        raise conflict(errors.ConcurrentDomainError, f"set the domain {', '.join(both)}", winner, pending)
 
 
 def check_transactions(winner: WinningCommit, pending: PendingCommit) -> None:

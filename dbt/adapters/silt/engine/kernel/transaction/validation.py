@@ -60,7 +60,7 @@ def check_changes(changes: Changes, base: Snapshot | None, table: str) -> None:
     _check_change_files(changes.change_files, metadata, table)
     if TableProperties(metadata.configuration).enable_change_data_feed:
         _check_feed(changes, base, metadata, table)
-    if base is not None and changes.adds:
+    if base is not None and (changes.adds or changes.metadata or changes.domains):
         _check_clustering(metadata, {**base.domains, **{each.domain: each for each in changes.domains}}, table)
     if base is not None:
         _check_append_only(changes.removes, base, metadata)

@@ -8,7 +8,13 @@ from dataclasses import replace
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
-from dbt.adapters.silt.engine.sql.grammar.table import column_type, constraint, default_value, identity
+from dbt.adapters.silt.engine.sql.grammar.table import (
+    clustering_columns,
+    column_type,
+    constraint,
+    default_value,
+    identity,
+)
 from dbt.adapters.silt.engine.sql.spans import starts_query
 
 
@@ -185,6 +191,12 @@ def _drop_constraint(cursor: Cursor, table: ast.Name) -> ast.Statement:
     return ast.DropConstraint(text=cursor.statement, table=table, constraint=name, if_exists=if_exists)
 
 
+def _cluster_by(cursor: Cursor, table: ast.Name) -> ast.Statement:
+    columns, is_auto = clustering_columns(cursor)
+    unsupported = ("CLUSTER BY AUTO",) if is_auto else ()
+    return ast.AlterClustering(text=cursor.statement, table=table, columns=columns, unsupported=unsupported)
+
+
 _ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, ast.Name], ast.Statement]] = {
     ("ADD", "COLUMNS"): _add_columns,
     ("ADD", "COLUMN"): _add_columns,
@@ -196,6 +208,7 @@ _ACTIONS: Mapping[tuple[str, ...], Callable[[Cursor, ast.Name], ast.Statement]] 
     ("CHANGE", "COLUMN"): _change_column,
     ("CHANGE",): _change_column,
     ("DROP", "CONSTRAINT"): _drop_constraint,
+    ("CLUSTER", "BY"): _cluster_by,
 }
 
 

@@ -332,9 +332,16 @@ def _with_partition(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTab
 
 
 def _cluster_by(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
-    if cursor.take("NONE") or cursor.take("AUTO"):
-        return statement
-    return replace(statement, clustered_by=cursor.listed(Cursor.column_path))
+    columns, is_auto = clustering_columns(cursor)
+    unsupported = ("CLUSTER BY AUTO",) if is_auto else ()
+    return replace(statement, clustered_by=columns, unsupported=(*statement.unsupported, *unsupported))
+
+
+def clustering_columns(cursor: Cursor) -> tuple[tuple[ast.Name, ...], bool]:
+    """Parses the columns after CLUSTER BY, none for NONE, and whether it is AUTO instead."""
+    if cursor.take("NONE"):
+        return (), False
+    return ((), True) if cursor.take("AUTO") else (cursor.listed(Cursor.column_path), False)
 
 
 _CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, ast.CreateTable], ast.CreateTable]] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.names.documents import View
-from dbt.adapters.silt.engine.commands.tables import alter, alter_columns
+from dbt.adapters.silt.engine.commands.tables import alter, alter_columns, clustering
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names, table_keys
@@ -118,6 +118,13 @@ def _drop_constraint(context: Context, statement: ast.DropConstraint) -> Result:
         context,
         statement,
         lambda target: alter.drop_constraint(target, statement.constraint, statement.if_exists, context.settings),
+    )
+
+
+def _cluster_by(context: Context, statement: ast.AlterClustering) -> Result:
+    """Runs ALTER TABLE ... CLUSTER BY."""
+    return _altered(
+        context, statement, lambda target: clustering.cluster_by(target, statement.columns, context.settings)
     )
 
 
@@ -238,6 +245,7 @@ ROUTES: Routes = {
     ast.UnsetProperties: _unset_properties,
     ast.AddConstraint: _add_constraint,
     ast.DropConstraint: _drop_constraint,
+    ast.AlterClustering: _cluster_by,
     ast.CommentOn: _comment_on,
     ast.AlterOther: _alter_other,
 }

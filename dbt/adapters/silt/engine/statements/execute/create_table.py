@@ -159,10 +159,8 @@ def _refuse_differences(statement: ast.CreateTable, table: str) -> None:
 
 
 def _refuse_layout(statement: ast.CreateTable, table: str) -> None:
-    if statement.clustered_by or statement.options:
-        raise UnsupportedStatementError(
-            "CLUSTER BY and OPTIONS are not supported", table=table, remedy="Leave them out, or use PARTITIONED BY"
-        )
+    if statement.options:
+        raise UnsupportedStatementError("OPTIONS are not supported", table=table, remedy="Leave them out")
 
 
 def _refuse_functions(context: Context, statement: ast.CreateTable, table: str) -> None:
@@ -184,6 +182,7 @@ def _definition(context: Context, statement: ast.CreateTable, table: str) -> Def
     return Definition(
         columns=tuple(_kept(context, column) for column in statement.columns),
         partition_columns=statement.partitioned_by,
+        clustered_by=statement.clustered_by,
         comment=statement.comment,
         properties=statement.properties,
         constraints=constraints.checks,

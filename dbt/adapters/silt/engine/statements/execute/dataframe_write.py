@@ -10,11 +10,13 @@ from dbt.adapters.silt.engine.catalog.names.relation_names import RelationKind
 from dbt.adapters.silt.engine.commands.spark.types import query_schema
 from dbt.adapters.silt.engine.commands.tables import stats_columns
 from dbt.adapters.silt.engine.kernel import errors, near_names
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.clustering import clustered_by, clustering_columns, logical_paths
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names
 from dbt.adapters.silt.engine.kernel.table.properties import is_settable
+from dbt.adapters.silt.engine.kernel.table.schema import StructType
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import note_reads
 from dbt.adapters.silt.engine.kernel.transaction.changes import ReadSet
 from dbt.adapters.silt.engine.sql import ast
@@ -41,6 +43,8 @@ class WriteOptions(TypedDict, total=False):
 
     Attributes:
         partition_by: the partition columns of a new table; for an existing table, its own partition columns.
+        cluster_by: the clustering columns of a new table, dotted if they are inside of structs; for an existing table,
+            its own.
         merge_schema: whether columns that only the rows have are added to the table.
         overwrite_schema: with the mode `overwrite`: whether the rows' columns replace the table's columns; its comment
             and properties are kept.
@@ -50,6 +54,7 @@ class WriteOptions(TypedDict, total=False):
     """
 
     partition_by: str | Sequence[str]
+    cluster_by: str | Sequence[str]
     merge_schema: bool
     overwrite_schema: bool
     replace_where: str
@@ -74,19 +79,23 @@ def statement(table: str, view: str, mode: str, options: Mapping[str, Any]) -> a
         raise errors.InvalidArgumentError(
             f"unknown write mode {mode!r}", remedy="The modes are append, overwrite, error and ignore"
         )
-    columns = options.get("partition_by")
     written = ast.WriteRows(
         text=f"write of rows to {table}",
         table=_name(table),
         view=view,
         mode=found,
-        partition_by=(columns,) if isinstance(columns, str) else None if columns is None else tuple(columns),
+        partition_by=_columns(options.get("partition_by")),
+        cluster_by=_columns(options.get("cluster_by")),
         merge_schema=options.get("merge_schema", False),
         overwrite_schema=options.get("overwrite_schema", False),
         replace_where=options.get("replace_where"),
     )
     _check_options(written)
     return written
+
+
+def _columns(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
 
 
 def _write(context: Context, statement: ast.WriteRows) -> Result:
@@ -100,6 +109,7 @@ def _write(context: Context, statement: ast.WriteRows) -> Result:
     if statement.overwrite_schema:
         return create_table.create_table(context, _replacement(context, statement, target, snapshot))
     _check_partitions(statement, snapshot)
+    _check_clustering(statement, snapshot)
     return insert.insert(context, _insert(statement, target))
 
 
@@ -174,6 +184,7 @@ def _create(context: Context, statement: ast.WriteRows, target: CreateTarget) ->
         table=_full_name(target),
         mode=mode,
         partitioned_by=statement.partition_by or (),
+        clustered_by=tuple(map(split_name, statement.cluster_by or ())),
         query=_rows(statement),
     )
     if not target.exists and statement.replace_where is not None:
@@ -208,6 +219,7 @@ def _replacement(context: Context, statement: ast.WriteRows, target: CreateTarge
         table=_full_name(target),
         mode=CreateMode.CREATE_OR_REPLACE,
         partitioned_by=partition_by,
+        clustered_by=_kept_clustering(statement, there, columns),
         comment=there.metadata.description,
         properties={key: value for key, value in properties.items() if is_settable(key)},
         query=_rows(statement),
@@ -224,6 +236,25 @@ def _check_partitions(statement: ast.WriteRows, there: Snapshot) -> None:
         table=there.table,
         remedy="Leave `partition_by` out, or write with mode `overwrite` and `overwrite_schema=True`",
     )
+
+
+def _check_clustering(statement: ast.WriteRows, there: Snapshot) -> None:
+    wanted, own = statement.cluster_by, clustered_by(there.schema, there.domains)
+    if wanted is None or [name.lower() for name in wanted] == [name.lower() for name in own]:
+        return
+    raise errors.InvalidArgumentError(
+        f"it is clustered by {', '.join(own) or 'nothing'}, and `cluster_by` says {', '.join(wanted) or 'nothing'}",
+        table=there.table,
+        remedy="Leave `cluster_by` out, or change it by `alter table ... cluster by`",
+    )
+
+
+def _kept_clustering(statement: ast.WriteRows, there: Snapshot, columns: StructType) -> tuple[Name, ...]:
+    """Returns the columns to cluster by: the statement's, or else the table's that the rows still have."""
+    if statement.cluster_by is not None:
+        return tuple(map(split_name, statement.cluster_by))
+    own = logical_paths(there.schema, clustering_columns(there.domains))
+    return () if statement.partition_by else tuple(path for path in own if path[0] in columns)
 
 
 def _insert(statement: ast.WriteRows, target: CreateTarget) -> ast.Insert:

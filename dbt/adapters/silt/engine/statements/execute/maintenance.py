@@ -53,23 +53,17 @@ _TO_DELETE = "path string, length bigint, modificationTime timestamp"
 def _optimize(context: Context, statement: ast.Optimize) -> Result:
     """Runs OPTIMIZE: returns a row with the table's path and delta-spark's metrics, except the clustering metrics."""
 
-    def refuse(table: str) -> None:
-        if statement.full:
-            raise UnsupportedStatementError(
-                "OPTIMIZE FULL is for tables with clustering columns", table=table, remedy="Leave FULL out"
-            )
-
     def run(table: WarehouseTable) -> Result:
         log, condition = table.log, statement.condition
         if condition is not None:
             (condition,) = context.resolver.resolve([SqlFragment(condition, table.long_qualifiers(None))]).texts
-        layout = Layout(table.qualifier(None), condition, statement.zorder_by)
+        layout = Layout(table.qualifier(None), condition, statement.zorder_by, statement.full)
         target = Target(log.name, log, log.snapshot())
         optimized = optimize_command.optimize(context.spark, target, layout, context.settings)
         answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
         return Result(answer.dataframe, optimized.outcome, note=_of_optimize(optimized))
 
-    return run_on_table(context, statement, Verb(optimize_command.OPERATION, refuse), run)
+    return run_on_table(context, statement, Verb(optimize_command.OPERATION), run)
 
 
 def _optimize_tables(context: Context, statement: ast.OptimizeTables) -> Result:
