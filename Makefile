@@ -25,7 +25,7 @@ OF_SHARD = $(if $(SHARD),--shard $(SHARD))
 # The engine's tests that run Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
-.PHONY: help setup java demo test test-rest test-all test-changed test-long test-environment test-connect test-kept coverage test-cloud test-projects check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
+.PHONY: help setup java demo test test-rest test-all test-changed test-long test-environment test-connect test-kept coverage test-cloud test-projects test-dbt-spark check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -89,6 +89,9 @@ test-kept: $(SHARED) ## run the same tests and a part of dbt's suite on a kept S
 
 test-projects: $(SHARED) ## build the public projects that are unpacked in the folder PROJECTS, or the project ONLY; list missing projects
 	@$(WITH_JAVA) $(BIN)/python -m tests.projects "$(PROJECTS)" $(if $(ONLY),--only "$(ONLY)")
+
+test-dbt-spark: $(SHARED) ## run dbt-spark's own functional tests at each door of the endpoint, or at the DOOR thrift or connect; SUITE: the folder dbt-spark of a clone of dbt-adapters
+	@$(WITH_JAVA) $(BIN)/python -m tests.dbt_spark "$(SUITE)" $(if $(DOOR),--door $(DOOR))
 
 check: $(STAMP) ## check style, types, the size of each room, imports between layers, the architecture page, decisions and words
 	@$(BIN)/ruff check --quiet .

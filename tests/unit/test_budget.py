@@ -18,7 +18,7 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
-    "endpoint": 4664,
+    "endpoint": 4672,
     "engine": 1178,
     "engine/answers": 1250,
     "engine/arrow": 1164,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 111371
+TOTAL = 111379
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

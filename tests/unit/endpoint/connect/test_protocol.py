@@ -215,13 +215,42 @@ def test_the_numbers_of_changed_rows_are_observed_metrics(caller: Program) -> No
         ("spark.range(1).select(F.udf(lambda x: x, 'long')('id')).collect()", "SILT_UNSUPPORTED_STATEMENT"),
         ("spark.range(1).mapInPandas(lambda x: x, 'id long').collect()", "SILT_UNSUPPORTED_STATEMENT"),
         ("spark.conf.set('spark.sql.catalog.x', 'some.Class')", "SILT_STORED_CODE"),
-        ("spark.readStream.table('main.t').isStreaming", "SILT_UNSUPPORTED_STATEMENT"),
     ],
 )
 def test_a_plan_that_runs_code_or_names_files_is_refused(caller: Program, plan: str, code: str) -> None:
     kind, _, _, text = caller.run(f"failure(lambda: {plan})")
     assert code in text
     assert kind != "UnknownException"
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        ("spark.readStream.table('main.t').isStreaming", 'Use `spark.readStream.format("silt")` in a program'),
+        ("spark.readStream.format('silt').load('main.t').isStreaming", "Name the table: `spark.table`"),
+        ("spark.read.format('silt').load('main.t').collect()", "Name the table: `spark.table`"),
+        ("spark.range(1).write.format('silt').save('main.t')", "Name the table: `spark.table`, `saveAsTable`"),
+        ("rate().toTable('main.t')", 'Use `writeStream.format("silt")` in a program'),
+        ("rate().format('silt').start('main.t')", "Streams from and to tables run in a program"),
+    ],
+)
+def test_what_a_session_cannot_do_is_refused_with_another_way(caller: Program, call: str, remedy: str) -> None:
+    caller.run("rate = lambda: spark.readStream.format('rate').load().writeStream")
+    text = caller.run(f"failure(lambda: {call})")[3]
+    assert "SILT_UNSUPPORTED_STATEMENT" in text and remedy in text
+
+
+def test_a_session_is_not_cloned(caller: Program) -> None:
+    _, text = caller.run("refusal(lambda: spark.cloneSession())")
+    assert "[SILT_UNSUPPORTED_STATEMENT]" in text and "Open a new session, as with `newSession()`" in text
+
+
+def test_a_stream_that_touches_no_table_runs(caller: Program) -> None:
+    caller.run("made = spark.readStream.format('rate-micro-batch').option('rowsPerBatch', 3).load()")
+    caller.run("query = made.writeStream.format('memory').queryName('seen').trigger(availableNow=True).start()")
+    caller.run("query.stop()")
+    assert caller.run("query.isActive") is False
+    assert caller.run("[each.name for each in spark.streams.active]") == []
 
 
 def test_files_that_a_client_uploads_are_refused_unless_they_are_rows(caller: Program, tmp_path: Path) -> None:

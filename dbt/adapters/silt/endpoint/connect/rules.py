@@ -21,8 +21,14 @@ _CODE: Final = frozenset(
     "CreateResourceProfileCommand StreamingQueryListenerBusCommand StreamingQueryListenerCommand Any".split()
 )
 """Messages that name classes, contain code of Java, or are extensions that the server decodes by classes."""
+_OWN: Final = "silt"
+"""The provider of this package, which a program registers in a Spark of its own."""
 _HARMLESS: Final = frozenset(("rate", "rate-micro-batch", "noop", "memory", "console"))
 
+_BY_NAME: Final = (
+    "Name the table: `spark.table`, `saveAsTable`, `writeTo`. Streams from and to tables run in a program with its own "
+    "Spark"
+)
 _OF_PYTHON: Final = "If you trust all clients, set `python_functions: true` in the profile of the endpoint"
 _OF_CODE: Final = "If you trust all clients, set `stored_code: true` in the profile of the endpoint"
 _OF_FILES: Final = "If you trust all clients, set `external_paths: true` in the profile of the endpoint"
@@ -68,6 +74,8 @@ def _check_code(what: str, allowed: WarehouseSettings) -> None:
 
 
 def _check_provider(provider: str, allowed: WarehouseSettings) -> None:
+    if provider.lower() == _OWN and not allowed.stored_code:
+        raise UnsupportedStatementError(f"a client cannot read or write by the provider `{provider}`", remedy=_BY_NAME)
     if provider.lower() not in _HARMLESS | FILE_FORMATS:
         _check_code(f"the provider `{provider}`", allowed)
 
