@@ -2,13 +2,16 @@
 
 Four row tests judge the rows of appends of one percent into a large table, in turns with the same appends into the same
 table without tests. Then the sample project is built on two months of flights, with its data tests as audits and with
-the tests afterwards, by processes that share a kept Spark.
+the tests afterwards, by processes that share a kept Spark; with `--project FOLDER` another project is built so, without
+packages and with a profile of its own. `dbt test` afterwards must have the verdicts of the audits.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,8 +19,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import yaml
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
@@ -45,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--only", choices=WORKS, nargs="+", default=WORKS)
+    parser.add_argument("--project", type=Path, metavar="FOLDER", help="build this project instead of the sample")
     given = parser.parse_args(arguments)
     table = Table("work", "without audits", "with audits", "times", title=f"median seconds of {given.repetitions}")
     with tempfile.TemporaryDirectory() as folder:
@@ -52,8 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             without, with_audits = appends(warehouse(Path(folder, "appends")), given.rows, given.repetitions)
             table.add_row(f"{given.rows // 100:,} rows into {given.rows:,}", *shown(without, with_audits))
         if "sample" in given.only:
-            without, with_audits = builds(sample(Path(folder, "sample")), given.repetitions)
-            table.add_row("dbt build of the sample project", *shown(without, with_audits))
+            place = Path(folder, "project")
+            made = sample(place) if given.project is None else unpacked(given.project, place)
+            without, with_audits = builds(made, given.repetitions)
+            judged, tests = compared_verdicts(made)
+            title = f"dbt build of {'the sample project' if given.project is None else given.project.name}"
+            table.add_row(f"{title}: {judged} of {tests} tests as audits", *shown(without, with_audits))
     Console(width=100).print(table)
     return 0
 
@@ -104,6 +113,40 @@ def _audit(table: str, test: str) -> Audit:
     return Audit(test, f"select id from main.{table} where {_ROW_TESTS[test]}")
 
 
+def unpacked(project: Path, folder: Path) -> Path:
+    """Copies a project, and gives it a profile with a kept Spark; returns its folder."""
+    shutil.copytree(project, folder, ignore=shutil.ignore_patterns("target", "logs", "profiles.yml"))
+    name = yaml.safe_load((folder / "dbt_project.yml").read_text())["profile"]
+    lines = (f"{name}:", "  target: dev", "  outputs:", "    dev:", "      type: silt", "      keep_alive: 5 minutes")
+    (folder / "profiles.yml").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def compared_verdicts(folder: Path) -> tuple[int, int]:
+    """Compares the verdicts of the last audited build with `dbt test`; returns how many tests were audits, of how many.
+
+    Raises:
+        RuntimeError: if a verdict or a number of failures differs.
+        CalledProcessError: if `dbt test` fails.
+    """
+    audited = _verdicts(folder)
+    _dbt(folder, "test", "audited")
+    for name, (verdict, _) in _verdicts(folder).items():
+        if audited[name][0] != verdict:
+            raise RuntimeError(f"{name} is {audited[name][0]} in the build, and {verdict} in `dbt test`")
+    return sum(is_audit for _, is_audit in audited.values()), len(audited)
+
+
+def _verdicts(folder: Path) -> dict[str, tuple[tuple[str, int], bool]]:
+    """Returns the status and the failures of each test of the last command, and whether it was an audit."""
+    results: list[dict[str, Any]] = json.loads((folder / "target" / "run_results.json").read_text())["results"]
+    return {
+        each["unique_id"]: ((each["status"], each["failures"]), bool(each["adapter_response"].get("audited")))
+        for each in results
+        if each["unique_id"].startswith("test.")
+    }
+
+
 def builds(folder: Path, repetitions: int) -> tuple[float, float]:
     """Returns the seconds of builds of the sample project in each mode, in turns; the first two warm Spark up.
 
@@ -122,10 +165,14 @@ def builds(folder: Path, repetitions: int) -> tuple[float, float]:
 
 
 def _build(folder: Path, target: str) -> float:
-    dbt = [str(Path(sys.executable).with_name("dbt")), "--quiet", "build", "--target", target]
     began = time.perf_counter()
-    subprocess.run(dbt, cwd=folder, check=True, env={**os.environ, "DBT_PROFILES_DIR": str(folder)})
+    _dbt(folder, "build", target)
     return time.perf_counter() - began
+
+
+def _dbt(folder: Path, command: str, target: str) -> None:
+    dbt = [str(Path(sys.executable).with_name("dbt")), "--quiet", command, "--target", target]
+    subprocess.run(dbt, cwd=folder, check=True, env={**os.environ, "DBT_PROFILES_DIR": str(folder)})
 
 
 if __name__ == "__main__":
