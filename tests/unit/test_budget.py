@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 111379
+TOTAL = 111389
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -113,6 +113,15 @@ def test_dataframes_are_written_by_each_writer_in_one_commit(client: Program, fo
     assert client.run("rows(spark.table('main.written'))") == [[0, "a"], [1, "a"]]
 
 
+def test_dataframes_create_clustered_tables(client: Program) -> None:
+    client.run("new = spark.range(2).withColumn('place', F.struct(F.lit('a').alias('city')))")
+    client.run("new.write.clusterBy('id').saveAsTable('main.by_id')")
+    client.run("new.writeTo('main.by_city').clusterBy('place.city', 'id').create()")
+    for table, columns in (("by_id", ["id"]), ("by_city", ["place.city", "id"])):
+        query = f"spark.sql('describe detail main.{table}').first().clusteringColumns"
+        assert client.run(query) == columns
+
+
 def test_a_merge_of_a_dataframe_evaluates_its_conditions_and_assignments(client: Program) -> None:
     client.run(
         """

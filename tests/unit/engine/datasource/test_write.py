@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 
@@ -16,6 +17,7 @@ from dbt.adapters.silt.engine.datasource.write_plan import Asked
 from dbt.adapters.silt.engine.datasource.writers import Finished, abort
 from dbt.adapters.silt.engine.kernel.errors import ConcurrentModificationError, KeyViolationError, MetadataChangedError
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectMissing
+from dbt.adapters.silt.engine.kernel.table.paths import decode_path
 from tests.unit.engine.datasource.tables import FEED, Tables, in_order, raises, texts
 from tests.unit.engine.datasource.test_read import EVERY_TYPE
 
@@ -333,3 +335,13 @@ class TestSteps:
         job = Job(tables, tables.query("select id, cast(id % 3 as int) as p from range(500)"))
         job.commit(job.task(), job.task())
         assert tables.house.sql("select count(*), count(distinct id) from main.t").collect()[0][:] == (1000, 500)
+
+
+def test_rows_for_a_clustered_table_are_sorted_by_its_columns(tables: Tables) -> None:
+    tables.house.sql("create table t (`a key` bigint, v string) cluster by (`a key`)")
+    tables.write(tables.query("select (id * 37) % 101 as `a key`, cast(id as string) as v from range(101)"), "t")
+    log = tables.house.log("t")
+    for add in log.snapshot().add_files():
+        with log.store.open_input(decode_path(add.path)) as source:
+            keys = pq.read_table(source)["a key"].to_pylist()
+        assert keys == sorted(keys) and len(keys) > 10

@@ -289,7 +289,10 @@ class _Task:
 
     def _write(self, key: PartitionKey) -> None:
         rows = pa.Table.from_batches(self._kept.pop(key).batches)
-        data = self._file(pa.Table.from_arrays(rows.columns, schema=self._form.file_schema))
+        rows = pa.Table.from_arrays(rows.columns, schema=self._form.file_schema)
+        if self._plan.sorted_by:
+            rows = rows.sort_by([(name, "ascending") for name in self._plan.sorted_by])
+        data = self._file(rows)
         path = f"{self._plan.folder}/part-{uuid.uuid4()}.parquet"
         self._store.put(path, data)
         self._adds.append(self._add(path, data, key))

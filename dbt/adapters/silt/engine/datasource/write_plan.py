@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.rows.types import arrow_schema
 from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata
+from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, Expression
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.identity import identities
@@ -55,6 +57,7 @@ class WritePlan:
         base_version: version on which the write is based; None if it creates the table.
         folder: sub-folder with only the files of this write.
         predicate: condition that every row must satisfy.
+        sorted_by: the columns, by the names in files, that the rows of each file are sorted by.
     """
 
     table: str
@@ -63,6 +66,7 @@ class WritePlan:
     base_version: int | None
     folder: str
     predicate: Expression = TRUE
+    sorted_by: tuple[str, ...] = ()
 
 
 def _check_supported(metadata: Metadata, table: str) -> None:
@@ -211,7 +215,10 @@ class Asked:
         self._check_partitioning(snapshot)
         predicate = condition(self.replace_where, snapshot, self.options.table.name, self.options.time_zone)
         location = TableLocation.of(self.options.table, log.store)
-        return WritePlan(log.name, location, metadata, snapshot.version, log.clock.new_id(), predicate)
+        # Arrow sorts by columns, and not by members of structs.
+        simple = itertools.takewhile(lambda path: len(path) == 1, clustering_columns(snapshot.domains))
+        sorted_by = tuple(path[0] for path in simple)
+        return WritePlan(log.name, location, metadata, snapshot.version, log.clock.new_id(), predicate, sorted_by)
 
     def _of_new_table(self, log: DeltaLog, columns: StructType) -> WritePlan:
         schema = nullable_schema(columns)
