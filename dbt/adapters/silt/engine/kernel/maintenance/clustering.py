@@ -17,7 +17,7 @@ from dbt.adapters.silt.engine.kernel.maintenance.bins import SMALL, Bin, FileSta
 _GROWTH: Final = 2.5
 """A cube is written again only into a cube that has at least this many times its size."""
 
-_MOST_LEVELS: Final = 5
+_MOST_LEVELS: Final = 4
 """The growth is larger in a table that would have more levels of cubes, besides the largest, than this."""
 
 _LARGE: Final = 1.5
