@@ -69,7 +69,8 @@ def report(name: str, log: DeltaLog) -> None:
     point, ranged = _opened(log, 0.0), _opened(log, _RANGE)
     print(
         f"{name:<32} written {written / 1e6:7.1f} MB, again {again / 1e6:7.1f} MB ({again / written:.2f}); "
-        f"files {log.snapshot().num_files}; a point query opens {point:.1f}, a range of 1 % {ranged:.1f}"
+        f"files {log.snapshot().num_files}; a point query opens {point:.1f}, a range of 1 % {ranged:.1f}",
+        flush=True,
     )
 
 
@@ -110,12 +111,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--writes", type=int, default=60)
     parser.add_argument("--changed", type=int, default=500)
     parser.add_argument("--every", type=int, default=3)
+    parser.add_argument("--only", choices=("scattered", "neighboring"))
     parser.add_argument("--delta-python", help="a Python whose PySpark fits the jars")
     parser.add_argument("--delta-jars", help="the Maven coordinates of delta-spark")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(open_session(SessionSettings(master="local[2]", spark_conf={})), folder)
-        for kind, scattered in (("scattered", True), ("neighboring", False)):
+        for kind in (given.only,) if given.only else ("scattered", "neighboring"):
+            scattered = kind == "scattered"
             for name, care in _CARE.items():
                 _run(warehouse, f"{kind}_{name}", given, scattered, care)
             if given.delta_jars:
