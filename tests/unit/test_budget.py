@@ -24,13 +24,13 @@ ROOMS = {
     "engine/arrow": 1164,
     "engine/audits": 642,
     "engine/builds": 1050,
-    "engine/catalog": 8731,
+    "engine/catalog": 8732,
     "engine/changed_keys": 1254,
     "engine/commands": 14110,
     "engine/datasource": 2250,
     "engine/kernel": 24610,
     "engine/sql": 7784,
-    "engine/statements": 8200,
+    "engine/statements": 8229,
     "kept_spark": 1150,
     "materializations": 6667,
     "methods": 2337,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 111389
+TOTAL = 111428
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -260,11 +260,15 @@ class Catalog:
                 remedy="Create it there with a query, then drop it here",
             )
         check_new_names(new_name.identifier)
-        self._check_movable(name)
+        self.check_movable(name)
         self._database(name.database).rename(name, new_name)
 
-    def _check_movable(self, name: RelationName) -> None:
-        """Checks that no enforced foreign key names the folder of a table."""
+    def check_movable(self, name: RelationName) -> None:
+        """Checks that no enforced foreign key names the folder of a table.
+
+        Raises:
+            UnsupportedStatementError: if one does.
+        """
         found = self.find(name)
         if found is None or found.kind is not RelationKind.TABLE:
             return

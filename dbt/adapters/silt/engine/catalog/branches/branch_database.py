@@ -30,6 +30,7 @@ from dbt.adapters.silt.engine.kernel.publication.documents import Kind, Meaning,
 from dbt.adapters.silt.engine.kernel.publication_marks import OF_TABLES
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
+from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction import changes
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import BranchLog, branch_of
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings, commit
@@ -216,7 +217,7 @@ class BranchDatabase:
                 version=snapshot.version,
             )
         if log.base() is not None and not is_last(snapshot):
-            _end(log)
+            _end(log, has_read=version is not None)
         self._change(present, None)
         if log.base() is None:
             self._branch.remove(log)
@@ -338,8 +339,12 @@ def _check_free(name: RelationName, present: Meaning | None, replace_view: bool)
         raise name_errors.view_in_the_way(name)
 
 
-def _end(log: BranchLog) -> None:
-    """Commits the last version of a table on the branch: a table that is created again has done no unit of work."""
+def _end(log: BranchLog, has_read: bool) -> None:
+    """Commits the last version of a table on the branch: a table that is created again has done no unit of work.
+
+    Args:
+        has_read: whether the drop depends on the table's rows, so that another program's change of them is a conflict.
+    """
     snapshot = log.snapshot()
     properties = {**snapshot.metadata.configuration, changes.DROPPED_PROPERTY: str(log.clock.now_ms())}
     metadata = replace(snapshot.metadata, configuration=properties)
@@ -348,7 +353,8 @@ def _end(log: BranchLog) -> None:
     )
     forgotten = tuple(SetTransaction(app_id, changes.NOT_DONE) for app_id in done)
     last = changes.Changes(changes.Operation(changes.DROP_OPERATION), metadata=metadata, forgotten=forgotten)
-    commit(log, snapshot, last, changes.ReadSet(), CommitSettings())
+    level = IsolationLevel.SERIALIZABLE if has_read else None
+    commit(log, snapshot, last, changes.ReadSet(whole_table=has_read), CommitSettings(isolation_level=level))
 
 
 def _refused(what: str, name: str) -> UnsupportedStatementError:

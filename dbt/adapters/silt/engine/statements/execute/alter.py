@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.catalog.names.documents import View
+from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.commands.tables import alter, alter_columns, clustering
 from dbt.adapters.silt.engine.commands.target import Outcome, Target
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.table.keys import constraint_names, table_keys
 from dbt.adapters.silt.engine.sql import ast
-from dbt.adapters.silt.engine.sql.ast import ObjectKind, OnObject, OnTable
+from dbt.adapters.silt.engine.sql.ast import CreateMode, ObjectKind, OnObject, OnTable
+from dbt.adapters.silt.engine.statements.execute import create_table
 from dbt.adapters.silt.engine.statements.execute.constraints import kept, named
 from dbt.adapters.silt.engine.statements.execute.functions import refuse_calls
 from dbt.adapters.silt.engine.statements.execute.views import drop_temporary
@@ -215,8 +217,28 @@ def _rename(context: Context, statement: ast.Rename) -> Result:
     entry = context.catalog.find(old)
     if entry is None or entry.kind.value != statement.kind.value:
         raise errors.RelationNotFoundError(f"the {statement.kind.value} does not exist", table=str(old))
-    context.catalog.rename(old, target)
+    if context.transaction.is_open and statement.kind is ObjectKind.TABLE:
+        _move_on_branch(context, statement, old, target)
+    else:
+        context.catalog.rename(old, target)
     return _NOTHING
+
+
+def _move_on_branch(context: Context, statement: ast.Rename, old: RelationName, new: RelationName) -> None:
+    """Copies a table to its new name and drops the old name: the name of a published table cannot change at the moment
+    of a merge, because in a folder it is the name of the table's folder.
+    """
+    context.catalog.check_movable(old)
+    source = context.catalog.table(old)
+    before = source.snapshot()
+    alone = replace(context, settings=replace(context.settings, txn=None, audits=None))
+    table, origin = ((each.database, each.schema, each.identifier) for each in (new, old))
+    copy = ast.Clone(text=statement.text, table=table, mode=CreateMode.CREATE, source=origin, shallow=False)
+    create_table.run_clone(alone, copy)
+    if before.metadata.description is not None:
+        made = context.catalog.table(new)
+        alter.set_comment(Target(made.name, made, made.snapshot()), before.metadata.description, alone.settings)
+    context.catalog.drop_table(old, version=before.version)
 
 
 def _rename_temporary(context: Context, statement: ast.Rename) -> Result:

@@ -192,7 +192,7 @@ def _definition(context: Context, statement: ast.CreateTable, table: str) -> Def
     )
 
 
-def _run_clone(context: Context, statement: ast.Clone) -> Result:
+def run_clone(context: Context, statement: ast.Clone) -> Result:
     """Runs CREATE TABLE ... SHALLOW | DEEP CLONE."""
     target = create_target_of(context, statement.table, statement.mode)
     source = table_to_change(context, statement.source)
@@ -266,6 +266,6 @@ def _source_snapshot(context: Context, log: DeltaLog, at: TimeTravel | None) -> 
 ROUTES: Routes = {
     ast.CreateTable: create_table,
     ast.CreateTableLike: _create_table_like,
-    ast.Clone: _run_clone,
+    ast.Clone: run_clone,
     ast.ConvertToDelta: _convert,
 }

@@ -90,6 +90,10 @@ class SessionTransaction:
         return other
 
     @property
+    def _is_on_named_branch(self) -> bool:
+        return self._branch is not None and self._branch.named is not None
+
+    @property
     def is_of_statement(self) -> bool:
         """Whether the transaction contains nothing but a single statement."""
         return self.is_open and self._isolation is OF_STATEMENTS
@@ -103,7 +107,7 @@ class SessionTransaction:
 
     @property
     def _without_begin(self) -> str:
-        if self._branch is not None and self._branch.named is not None:
+        if self._is_on_named_branch:
             return (
                 "Leave `begin` out: on a branch, statements are committed one by one, and `silt merge` publishes them"
             )
@@ -220,6 +224,9 @@ class SessionTransaction:
             return None
         if isinstance(statement, ast.DropSchema):
             self._check_schema(statement, namespace)
+            return None
+        if self._is_on_named_branch and isinstance(statement, ast.Rename):
+            self._checked_name(statement.name, namespace)
             return None
         name = statement.table if isinstance(statement, ast.Optimize) else statement.changed_table
         changed_name = _changed_name(statement, namespace)
