@@ -28,7 +28,7 @@ ROOMS = {
     "engine/changed_keys": 1254,
     "engine/commands": 14110,
     "engine/datasource": 2250,
-    "engine/kernel": 24610,
+    "engine/kernel": 24618,
     "engine/sql": 7784,
     "engine/statements": 8229,
     "kept_spark": 1150,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 111428
+TOTAL = 111436
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

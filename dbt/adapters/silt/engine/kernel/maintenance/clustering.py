@@ -8,6 +8,8 @@ and a value is in few cubes. A part whose files are complete and share no value 
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -61,7 +63,8 @@ def bins(files: Sequence[FileState], target_size: int, *, eager: bool = False) -
     """
     own = [each for each in files if not (each.is_foreign or each.is_stale)]
     parts = [*_cubes(own), *_loose(own, target_size, eager)]
-    open_parts = [each for each in parts if not _is_settled(each, parts, target_size)]
+    alone = zip(parts, _are_alone(parts), strict=True)
+    open_parts = [each for each, is_alone in alone if not (is_alone and _is_complete(each, target_size))]
     found = [Bin(each.files) for each in _merged(open_parts) if each.of > 1 or each.is_due]
     chosen = {each.key for bin_ in found for each in bin_.files}
     spoiled = (each for each in own if each.is_spoiled or (eager and each.marked))
@@ -91,16 +94,21 @@ def _loose(files: Iterable[FileState], target_size: int, eager: bool) -> list[_P
     return [_Part((each,), is_due=each.live > _LARGE * target_size) for each in loose]
 
 
-def _is_settled(part: _Part, parts: Iterable[_Part], target_size: int) -> bool:
-    """Returns whether the part's files are complete and share no value with another part."""
-    span = part.span
-    if part.is_due or span is None or any(each.live < SMALL * target_size for each in part.files):
-        return False
-    return not any(_meets(span, other.span) for other in parts if other is not part)
+def _is_complete(part: _Part, target_size: int) -> bool:
+    return not part.is_due and all(each.live >= SMALL * target_size for each in part.files)
 
 
-def _meets(span: tuple[int, int], other: tuple[int, int] | None) -> bool:
-    return other is None or (span[0] <= other[1] and other[0] <= span[1])
+def _are_alone(parts: Sequence[_Part]) -> list[bool]:
+    """Returns for each part whether it surely shares no value with another part."""
+    spans = [each.span for each in parts]
+    known = sorted((*span, at) for at, span in enumerate(spans) if span is not None)
+    alone = [False] * len(parts)
+    if len(known) == len(parts):
+        before = -1
+        for (first, last, at), (next_first, _, _) in itertools.pairwise([*known, (math.inf, 0, 0)]):
+            alone[at] = before < first and last < next_first
+            before = max(before, last)
+    return alone
 
 
 def _merged(parts: Iterable[_Part]) -> Iterator[_Part]:
