@@ -83,6 +83,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--connect", **over, const=SERVER, help="run Spark's tests over a Spark Connect server for them")
     parser.addoption("--kept", **over, const=KEPT, help="run Spark's tests over a kept Spark (`keep_alive`)")
     parser.addoption("--cluster", **over, const=CLUSTER, help="run Spark's tests on a standalone cluster for them")
+    parser.addoption(
+        "--endpoint", action="store_true", help="with --connect: run the engine's statements through `silt endpoint`"
+    )
     parser.addoption("--silt-dbt", action="store_true", help="run the commands of dbt's suite as `silt dbt`")
     parser.addoption(
         "--cloud",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -12,8 +13,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.warehouse import Warehouse, WarehouseSettings
+from dbt.adapters.silt.lazy import lazy_module
 from tests.cloud.servers import ObjectServer
 from tests.unit.engine.place import Place
+
+if TYPE_CHECKING:
+    from tests.unit.engine import at_endpoint
+else:  # it needs the packages of the endpoint
+    at_endpoint = lazy_module("tests.unit.engine.at_endpoint")
 
 
 class House:
@@ -58,7 +65,13 @@ class House:
 
 def opened(spark: SparkSession, place: Place, settings: WarehouseSettings | None = None) -> House:
     """Returns a house in a new session."""
-    return House(place.warehouse(spark.newSession(), settings=settings), place.folder, place.cloud)
+    house = House(place.warehouse(spark.newSession(), settings=settings), place.folder, place.cloud)
+    return house if place.behind is None or settings is not None else at_endpoint.HouseAtEndpoint(house, place)
+
+
+def close_endpoints() -> None:
+    """Ends the endpoints of `--endpoint`."""
+    at_endpoint.close()
 
 
 def side_by_side(tasks: Sequence[Callable[[], None]]) -> None:

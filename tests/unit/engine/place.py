@@ -28,10 +28,12 @@ class Place:
     Attributes:
         folder: of this machine; with `--cloud` the prefix has the same name.
         cloud: the server of `--cloud`.
+        behind: with `--endpoint`, the address of the Spark Connect server behind it.
     """
 
     folder: Path
     cloud: ObjectServer | None = None
+    behind: str | None = None
 
     @property
     def location(self) -> str:
@@ -40,7 +42,7 @@ class Place:
 
     def beside(self, name: str) -> Place:
         """Returns another location next to this one."""
-        return Place(self.folder.parent / name, self.cloud)
+        return Place(self.folder.parent / name, self.cloud, self.behind)
 
     def warehouse(self, session: SparkSession, **options: Any) -> Warehouse:
         """Opens a warehouse at this location, in that session."""

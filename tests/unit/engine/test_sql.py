@@ -220,6 +220,7 @@ def test_a_table_is_renamed_truncated_and_dropped(orders: House) -> None:
         (f"create table {'n' * 300} (a int)", errors.InvalidNameError),
         ("create schema `..`", errors.InvalidNameError),
         ("create table nowhere.t (a int)", errors.SchemaNotFoundError),
+        ("use nowhere", errors.SchemaNotFoundError),
         ("create table orders (a int)", errors.RelationExistsError),
         ("create table void_column as select null as a", errors.TypeMismatchError),
         ("select * from silt.main.missing", errors.RelationNotFoundError),

@@ -295,10 +295,10 @@ def _wait(of: Program, condition: str) -> None:
 
 @pytest.fixture(scope="module")
 def trusting(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Program]:
-    """A client of an endpoint whose profile allows functions in Python."""
+    """A client of an endpoint whose profile allows functions in Python and paths."""
     folder = tmp_path_factory.mktemp("trusting")
     with (
-        programs.endpoint(folder, cache, python_functions=True) as endpoint,
+        programs.endpoint(folder, cache, python_functions=True, external_paths=True) as endpoint,
         programs.client(endpoint, cache) as client,  # type: ignore[arg-type]
     ):
         yield client  # type: ignore[misc]
@@ -310,6 +310,12 @@ def test_functions_in_python_run_if_the_profile_allows_them(trusting: Program) -
     assert trusting.run("rows(spark.table('main.numbers').select(plus('id')))") == [[2]]
     trusting.run("spark.udf.register('plus', lambda number: number + 1, 'long')")
     assert trusting.run("rows(spark.sql('select plus(id) from main.numbers'))") == [[2]]
+
+
+def test_a_table_is_queried_by_its_path_if_the_profile_allows_it(trusting: Program, tmp_path: Path) -> None:
+    place = f"delta.`{tmp_path}/else where`"
+    trusting.run(f"spark.sql({f'create table {place} as select 1 as id'!r})")
+    assert trusting.run(f"rows(spark.sql({f'select * from {place}'!r}))") == [[1]]
 
 
 def test_what_a_session_writes_is_published_together_when_it_is_stopped(client: Program, folder: Path) -> None:

@@ -38,7 +38,7 @@ CODE = (
     "set spark.sql.catalog.evil = org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
     "set fs.s3a.endpoint = http://127.0.0.1:1",
     "set spark.sql.execution.pyspark.python = /bin/sh",
-    "kill query 'x'",
+    "export table t to '/tmp/t'",
     "call system.any()",
 )
 FILES = (

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 import grpc
 from google.protobuf import any_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
+from pyspark import errors as spark
 from pyspark.sql.connect.proto import base_pb2 as pb
 
 from dbt.adapters.silt.endpoint.connect.backend import DETAILS, Failed, encoded, forget_oldest
@@ -26,6 +27,17 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.status_lines.line import Stages
 
+_OF_SPARK: Final = (
+    (spark.ParseException, "org.apache.spark.sql.catalyst.parser.ParseException"),
+    (spark.AnalysisException, "org.apache.spark.sql.AnalysisException"),
+    (spark.NumberFormatException, "java.lang.NumberFormatException"),
+    (spark.IllegalArgumentException, "java.lang.IllegalArgumentException"),
+    (spark.ArithmeticException, "java.lang.ArithmeticException"),
+    (spark.ArrayIndexOutOfBoundsException, "java.lang.ArrayIndexOutOfBoundsException"),
+    (spark.DateTimeException, "java.time.DateTimeException"),
+    (spark.UnsupportedOperationException, "java.lang.UnsupportedOperationException"),
+    (spark.SparkRuntimeException, "org.apache.spark.SparkRuntimeException"),
+)
 _CLASSES: Final = (
     (errors.StatementSyntaxError, "org.apache.spark.sql.catalyst.parser.ParseException"),
     (errors.UnsupportedStatementError, "java.lang.UnsupportedOperationException"),
@@ -34,7 +46,9 @@ _CLASSES: Final = (
     (errors.DataRejectedError, "org.apache.spark.SparkRuntimeException"),
     (Exception, "org.apache.spark.SparkException"),
 )
-"""The classes of Spark's errors from which PySpark makes its exceptions; the more special kinds come first."""
+"""The classes of Spark's errors from which PySpark makes its exceptions; the more special kinds come first. An error
+that Spark has raised keeps its class.
+"""
 
 _MOST: Final = 3000
 """The longest message: gRPC limits the description of a failure to 8 KiB."""
@@ -208,7 +222,8 @@ def of_error(error: Exception, catalog: Callable[[], Catalog]) -> Failed:
 
 def _failed(problem: Problem, error: Exception) -> Failed:
     text = problem.message if len(problem.message) <= _MOST else f"{problem.message[:_MOST]}..."
-    java = next(name for kind, name in _CLASSES if isinstance(error, kind))
+    java = next((name for kind, name in _OF_SPARK if isinstance(problem.of_spark, kind)), None)
+    java = java or next(name for kind, name in _CLASSES if isinstance(error, kind))
     told = {"classes": json.dumps([java]), "errorClass": problem.condition, "sqlState": problem.state}
     info = error_details_pb2.ErrorInfo(reason=java, domain="org.apache.spark", metadata=told)
     packed = any_pb2.Any()

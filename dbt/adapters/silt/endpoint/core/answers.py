@@ -132,12 +132,14 @@ class Problem:
         code: this package's code.
         condition: Spark's error condition, or the code if Spark has none for the error.
         state: the SQLSTATE.
+        of_spark: Spark's error, if the condition is its.
     """
 
     message: str
     code: str
     condition: str
     state: str
+    of_spark: Exception | None = None
 
 
 def problem_of(error: BaseException, catalog: Callable[[], Catalog]) -> Problem:
@@ -150,9 +152,10 @@ def problem_of(error: BaseException, catalog: Callable[[], Catalog]) -> Problem:
     if known is None:
         return Problem(f"[{errors.InternalError.code}] {type(error).__name__}: {error}", "", "INTERNAL_ERROR", "XX000")
     code = known.code if isinstance(known, errors.SiltError) else ""
-    found = [cause for each in _chain(error) for cause in causes(each) if cause.condition]
+    found = [(each, cause) for each in _chain(error) for cause in causes(each) if cause.condition]
     if found:
-        return Problem(shown(known), code, found[0].condition, found[0].state or _state(known))
+        of_spark, cause = found[0]
+        return Problem(shown(known), code, cause.condition, cause.state or _state(known), of_spark)
     condition = _CONDITIONS.get(type(known))
     text = shown(known) if condition is None else f"[{condition}] {shown(known)}"
     return Problem(text, code, condition or code, _state(known))

@@ -201,8 +201,10 @@ def _meant(namespace: Namespace, name: Sequence[str]) -> str | None:
 
 def _near_schemas(namespace: Namespace, error: SchemaNotFoundError) -> str | None:
     """Returns the suggestion for a missing schema of a database, if a similar one exists."""
-    database, *schema = split_name(error.table or "")[:2]
-    if error.action != SchemaNotFoundError.remedy or not schema or not namespace.is_database(database):
+    if error.table is None or error.action != SchemaNotFoundError.remedy:
+        return None
+    database, *schema = split_name(error.table)[:2]
+    if not schema or not namespace.is_database(database):
         return None
     return _similar_schemas(namespace, database, schema[0])
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from dbt.adapters.silt.engine.kernel.errors import ExternalPathError, InvalidNameError, StoredCodeError
+from dbt.adapters.silt.engine.kernel.errors import (
+    ExternalPathError,
+    InvalidNameError,
+    StatementSyntaxError,
+    StoredCodeError,
+)
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name, Statement
 from dbt.adapters.silt.engine.sql.query.references import table_references
@@ -18,6 +23,13 @@ from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, is_
 
 _REFUSED: Final = (ast.InsertDirectory, ast.CreateViewUsing, ast.ConvertToDelta, ast.Call)
 """The kinds that load jars, run procedures, or read and write files that they name."""
+
+_FIRST_WORDS: Final = frozenset(
+    "ADD ALTER ANALYZE BEGIN CACHE CALL CLEAR COMMENT COMMIT CREATE DECLARE DELETE DESC DESCRIBE DFS DROP EXECUTE "
+    "EXPLAIN EXPORT FROM GRANT IMPORT INSERT LIST LOAD LOCK MAP MERGE MSCK REDUCE REFRESH REPAIR REPLACE RESET REVOKE "
+    "ROLLBACK SELECT SET SHOW START TABLE TRUNCATE UNCACHE UNLOCK UPDATE USE VALUES WITH".split()
+)
+"""The words that begin the statements of Spark; extensions of Spark add others."""
 
 _SETTINGS: Final = (
     *("silt.", "spark.databricks.delta.", "spark.sql.session.timeZone", "spark.sql.shuffle.", "spark.sql.adaptive."),
@@ -43,6 +55,7 @@ def check(allowed: Allowed, statement: Statement, namespace: Namespace, client: 
     Raises:
         StoredCodeError: if it is of a kind that may run code, changes a setting of Spark that may name code, or is
             about a table outside of the warehouse.
+        StatementSyntaxError: if Spark has no statement that begins so.
         ExternalPathError: if it names files.
     """
     if not allowed.external_paths:
@@ -89,6 +102,11 @@ def _may_read(allowed: Allowed, location: str) -> bool:
 def _check_code(statement: Statement, namespace: Namespace, client: str) -> None:
     kind = " ".join(statement.text.split()[:2])
     if isinstance(statement, ast.Unrecognised):
+        if (first := kind.partition(" ")[0]).upper() not in _FIRST_WORDS:
+            raise StatementSyntaxError(
+                f"{client} begins with `{first}`, which begins no statement of Spark",
+                remedy="Correct it; a statement of an extension of Spark needs `stored_code: true` in the profile",
+            )
         problem = f"{client} begins with `{kind}`, which is not known here and may run code or use files"
         raise StoredCodeError(problem, remedy=f"Correct it if it is misspelt. {_OF_CODE}")
     if isinstance(statement, _REFUSED) or (isinstance(statement, ast.CreateFunction) and statement.body is None):

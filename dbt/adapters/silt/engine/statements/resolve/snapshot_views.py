@@ -161,8 +161,9 @@ class SnapshotViews:
 
     def holds(self, text: str) -> bool:
         """Returns whether the views of this instance that a text names still exist."""
+        quoted = re.findall(rf"`((?:[^`]|``)+/{self._token}\.\d+)`", text)  # the name of a path contains backquotes
         with self._lock:
-            return all(label in self._labels for label in re.findall(rf"`([^`]+/{self._token}\.\d+)`", text))
+            return all(label.replace("``", "`") in self._labels for label in quoted)
 
     def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
         """Returns the identifiers of session functions that texts call -> the names of the functions they replace."""
