@@ -39,10 +39,10 @@ _DELTA_SPARK: Final = Path(__file__).with_name("delta_spark_process.py")
 def statements(table: str, given: argparse.Namespace, scattered: bool, care: str) -> Iterator[str]:
     """Yields the changes of a table, and the statements that take care of it."""
     chosen = random.Random(1)
-    yield (
-        f"create table {table} using delta cluster by (id) tblproperties ('delta.targetFileSize' = '1mb') as "
-        + _rows(f"(id * 7919) % {given.rows}", given.rows)
-    )
+    size = "" if table.startswith("delta.") else ", 'delta.targetFileSize' = '1mb'"  # a setting of delta-spark
+    properties = f"'delta.enableDeletionVectors' = 'true'{size}"
+    rows = _rows(f"(id * 7919) % {given.rows}", given.rows)
+    yield f"create table {table} using delta cluster by (id) tblproperties ({properties}) as {rows}"
     yield care
     for number in range(1, given.writes + 1):
         first = chosen.randrange(given.rows)
@@ -112,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--changed", type=int, default=500)
     parser.add_argument("--every", type=int, default=3)
     parser.add_argument("--only", choices=("scattered", "neighboring"))
+    parser.add_argument("--delta-only", action="store_true", help="run delta-spark alone")
     parser.add_argument("--delta-python", help="a Python whose PySpark fits the jars")
     parser.add_argument("--delta-jars", help="the Maven coordinates of delta-spark")
     given = parser.parse_args(arguments)
@@ -119,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         warehouse = Warehouse(open_session(SessionSettings(master="local[2]", spark_conf={})), folder)
         for kind in (given.only,) if given.only else ("scattered", "neighboring"):
             scattered = kind == "scattered"
-            for name, care in _CARE.items():
+            for name, care in () if given.delta_only else _CARE.items():
                 _run(warehouse, f"{kind}_{name}", given, scattered, care)
             if given.delta_jars:
                 _run_delta_spark(warehouse, Path(folder, f"delta_{kind}"), given, scattered)

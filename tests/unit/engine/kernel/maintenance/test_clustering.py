@@ -100,7 +100,7 @@ def test_optimize_clusters_all_files_that_are_not_clustered_and_a_second_one_doe
     assert len(keys(found)) == len(set(keys(found)))
     loose = [each for each in table.files if not each.cube]
     assert len(loose) < 2 or {each.key for each in loose} <= set(keys(found))
-    assert {each.key for each in table.files if each.marked} <= set(keys(found))
+    assert {each.key for each in table.files if each.is_spoiled} <= set(keys(found))
     table.cluster(eager=True)
     assert bins(table.files, TARGET, eager=True) == []
 

@@ -58,8 +58,8 @@ def bins(files: Sequence[FileState], target_size: int, *, eager: bool = False) -
     Args:
         files: the active files of the table.
         target_size: the bytes of a complete file.
-        eager: whether all files that are not clustered are clustered now, and all deleted rows left out, as by
-            OPTIMIZE; upkeep leaves out work that does not pay.
+        eager: whether all files that are not clustered are clustered now, as by OPTIMIZE; upkeep leaves out work that
+            does not pay.
     """
     own = [each for each in files if not (each.is_foreign or each.is_stale)]
     parts = [*_cubes(own), *_loose(own, target_size, eager)]
@@ -67,8 +67,7 @@ def bins(files: Sequence[FileState], target_size: int, *, eager: bool = False) -
     open_parts = [each for each, is_alone in alone if not (is_alone and _is_complete(each, target_size))]
     found = [Bin(each.files) for each in _merged(open_parts) if each.of > 1 or each.is_due]
     chosen = {each.key for bin_ in found for each in bin_.files}
-    spoiled = (each for each in own if each.is_spoiled or (eager and each.marked))
-    return found + [Bin((each,), each.cube) for each in spoiled if each.key not in chosen]
+    return found + [Bin((each,), each.cube) for each in own if each.is_spoiled and each.key not in chosen]
 
 
 def full(files: Sequence[FileState]) -> list[Bin]:
