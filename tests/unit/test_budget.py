@@ -24,13 +24,13 @@ ROOMS = {
     "engine/arrow": 1164,
     "engine/audits": 642,
     "engine/builds": 1050,
-    "engine/catalog": 8732,
+    "engine/catalog": 8735,
     "engine/changed_keys": 1254,
     "engine/commands": 14110,
     "engine/datasource": 2250,
     "engine/kernel": 24618,
     "engine/sql": 7784,
-    "engine/statements": 8250,
+    "engine/statements": 8256,
     "kept_spark": 1150,
     "materializations": 6667,
     "methods": 2337,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 111475
+TOTAL = 111484
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

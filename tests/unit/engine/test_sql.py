@@ -200,6 +200,13 @@ def test_statements_on_a_catalog_of_spark_are_passed_to_spark(orders: House) -> 
     orders.sql("drop table spark_catalog.default.theirs")
 
 
+def test_a_rename_of_another_kind_names_the_kind(orders: House) -> None:
+    orders.sql("create view seen as select * from orders")
+    for statement, message in (("alter table seen", "it is a view, not a table"), ("alter view orders", "is a table")):
+        with pytest.raises(errors.RelationNotFoundError, match=message):
+            orders.sql(f"{statement} rename to other")
+
+
 def test_a_table_is_renamed_truncated_and_dropped(orders: House) -> None:
     orders.sql("alter table orders rename to sales")
     orders.sql("truncate table sales")

@@ -142,7 +142,7 @@ def _append_marked(log: DeltaLog, publication: int) -> None:
 
 def test_an_unknown_branch_has_a_remedy_with_near_names(store: Store) -> None:
     catalog = opened(store)
-    with pytest.raises(RunNotFoundError, match="no run `pr_17`"):
+    with pytest.raises(RunNotFoundError, match="neither a branch nor an unpublished run `pr_17`"):
         branches(catalog).join("pr_17")
     branches(catalog).create("pr_17", "ann")
     for look in (branches(catalog).find, branches(catalog).join, branches(catalog).branch):

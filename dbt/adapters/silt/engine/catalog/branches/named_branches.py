@@ -320,9 +320,12 @@ class NamedBranches:
         try:
             return self._runs.of(text)
         except errors.RunNotFoundError as error:
-            if not known or "too short" in error.problem or "begin with" in error.problem:
+            if "too short" in error.problem or "begin with" in error.problem:
                 raise
-            raise _missing(f"there is no branch and no run `{text}`", text, known) from error
+            problem = f"neither a branch nor an unpublished run `{text}` exists in this warehouse"
+            if known:
+                raise _missing(problem, text, known) from error
+            raise errors.RunNotFoundError(problem, remedy=error.action) from error
 
     def _known(self, text: str) -> NamedBranch | None:
         known = named_documents.read_named(self._store, named_documents.path_of(normalize(text)))

@@ -215,8 +215,14 @@ def _rename(context: Context, statement: ast.Rename) -> Result:
             f"it cannot be renamed to `{'.'.join(new)}`, which is not in a warehouse", table=str(old)
         )
     entry = context.catalog.find(old)
-    if entry is None or entry.kind.value != statement.kind.value:
+    if entry is None:
         raise errors.RelationNotFoundError(f"the {statement.kind.value} does not exist", table=str(old))
+    if entry.kind.value != statement.kind.value:
+        raise errors.RelationNotFoundError(
+            f"it is a {entry.kind.value}, not a {statement.kind.value}",
+            remedy=f"Write `alter {entry.kind.value} ... rename to`",
+            table=str(old),
+        )
     if context.transaction.is_open and statement.kind is ObjectKind.TABLE:
         _move_on_branch(context, statement, old, target)
     else:
