@@ -13,6 +13,7 @@ CLUSTER: Final = "dbt-spark submits models in Python to a cluster of Databricks"
 NEWER: Final = "dbt-core 1.11 has no `dbt seed --empty`"
 ODBC: Final = "it expects the names that ODBC gives to types"
 NAMES: Final = "dbt-spark's method `session` names types as Spark does, and the test as Thrift does"
+TIMEOUT: Final = "dbt-spark's method `session` has no `query_timeout`"
 NONE: Final = "dbt-spark's method `session` writes an empty cell of a seed as the text None"
 
 REASONS: Final[Mapping[str, str]] = {
@@ -50,6 +51,7 @@ ONLY: Final[Mapping[str, Mapping[str, str]]] = {
         "TestSparkViewConstraintsColumnsEqualDatabricksHTTP.test__constraints_correct_column_data_types": NAMES,
         "TestSparkIncrementalConstraintsColumnsEqualDatabricksHTTP.test__constraints_wrong_column_data_types": NAMES,
         "TestSparkIncrementalConstraintsColumnsEqualDatabricksHTTP.test__constraints_correct_column_data_types": NAMES,
+        "TestQueryTimeout": TIMEOUT,
         "TestReplace": NONE,
         "TestRight": NONE,
         "TestUniqueKeySpark.test__one_unique_key": NONE,
