@@ -26,7 +26,7 @@ ROOMS = {
     "engine/builds": 1050,
     "engine/catalog": 8735,
     "engine/changed_keys": 1254,
-    "engine/commands": 14110,
+    "engine/commands": 14112,
     "engine/datasource": 2250,
     "engine/kernel": 24618,
     "engine/sql": 7784,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 111484
+TOTAL = 111485
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -180,7 +180,9 @@ def _check_not_clustered_by(target: Target, path: Name) -> None:
     physical = clustering.physical_path(target.snapshot.schema, path)
     if any(column[: len(physical)] == physical for column in clustering.clustering_columns(target.snapshot.domains)):
         raise InvalidStatementError(
-            f"the column `{spelled(path)}` cannot be changed: the table is clustered by it", table=target.name
+            f"the column `{spelled(path)}` cannot be changed: the table is clustered by it",
+            remedy="Cluster the table by other columns first: alter table ... cluster by (...), or cluster by none",
+            table=target.name,
         )
 
 
