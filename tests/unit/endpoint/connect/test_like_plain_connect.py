@@ -101,6 +101,7 @@ PLANS = [
 @pytest.fixture(scope="module")
 def compared(client: Program, cache: Path) -> Iterator[Program]:
     """The client, with `both`, which runs a call at the endpoint and at the server behind it."""
+    client.run("spark.version")  # the client's session has started the Spark then
     record = next(iter(listing.running(kept_sparks.folder(cache)))).record
     client.run(f"other_token, other_port = {record.token!r}, {record.port}")
     client.run(_BOTH)
