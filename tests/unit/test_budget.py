@@ -33,14 +33,14 @@ ROOMS = {
     "engine/statements": 8256,
     "kept_spark": 1150,
     "materializations": 6667,
-    "methods": 2337,
+    "methods": 2338,
     "records": 2178,
     "report": 1815,
     "runs": 4856,
     "session": 4497,
     "status_lines": 550,
 }
-TOTAL = 111485
+TOTAL = 111486
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -15,7 +15,6 @@ from dbt_common.events.functions import warn_or_error
 from dbt.adapters.silt.column import SiltColumn
 from dbt.adapters.silt.engine.kernel.errors import StatementSyntaxError, UnsupportedFeatureError
 from dbt.adapters.silt.engine.kernel.identifiers import quote_if_needed
-from dbt.adapters.silt.engine.kernel.table.clustering import clustered_by
 from dbt.adapters.silt.lazy import lazy_module
 from dbt.adapters.silt.materializations.contracts import (
     Documented,
@@ -34,11 +33,13 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.connections import SiltConnectionManager
     from dbt.adapters.silt.engine.commands.spark import types
     from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+    from dbt.adapters.silt.engine.kernel.table import clustering as table_clustering
     from dbt.adapters.silt.engine.sql import portable_types
     from dbt.adapters.silt.materializations import definition_changes
     from dbt.adapters.silt.relation import SiltRelation
 else:
     types = lazy_module("dbt.adapters.silt.engine.commands.spark.types")
+    table_clustering = lazy_module("dbt.adapters.silt.engine.kernel.table.clustering")
     portable_types = lazy_module("dbt.adapters.silt.engine.sql.portable_types")
     definition_changes = lazy_module("dbt.adapters.silt.materializations.definition_changes")
 
@@ -116,7 +117,7 @@ class ContractMethods(metaclass=AdapterMeta):
             is_enforced = (config.get("contract") or {}).get("enforced")
             elements = self.table_elements(model, with_comments=False) if is_enforced else []
             properties = config.get("tblproperties") or {}
-            there = clustered_by(snapshot.schema, snapshot.domains)
+            there = table_clustering.clustered_by(snapshot.schema, snapshot.domains)
             clustered = definition_changes.of_clustering(there, clustering(config))
             return clustered + definition_changes.alterations(
                 snapshot.schema, snapshot.metadata.configuration, properties, elements
