@@ -55,8 +55,8 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
     asked = {**metadata.configuration, **change.features}
     protocol = upgraded(snapshot.protocol, needed_features(schema, asked))
     check_writable(protocol, target.name, metadata)
-    unchanged = metadata == snapshot.metadata and protocol == snapshot.protocol and written is None
-    unchanged = unchanged and not change.domains
+    is_same = metadata == snapshot.metadata
+    unchanged = is_same and protocol == snapshot.protocol and written is None and not change.domains
     if unchanged and not settings.must_commit:
         note_reads(target.log, change.reads, settings)
         return Outcome(operation.name, target.name, snapshot.version, attempts=0)
@@ -65,7 +65,7 @@ def commit_metadata(target: Target, change: MetadataChange, settings: WriteSetti
         operation,
         adds=() if written is None else written.adds,
         removes=() if written is None else tuple(add.remove(now) for add in snapshot.add_files()),
-        metadata=None if change.domains and metadata == snapshot.metadata else metadata,
+        metadata=None if change.domains and is_same else metadata,
         protocol=None if protocol == snapshot.protocol else protocol,
         domains=change.domains,
     )
