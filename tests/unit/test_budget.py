@@ -18,8 +18,8 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
-    "endpoint": 4690,
-    "engine": 1178,
+    "endpoint": 4776,
+    "engine": 1200,
     "engine/answers": 1250,
     "engine/arrow": 1164,
     "engine/audits": 642,
@@ -30,17 +30,17 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 24618,
     "engine/sql": 7784,
-    "engine/statements": 8256,
+    "engine/statements": 8262,
     "kept_spark": 1150,
     "materializations": 6667,
     "methods": 2338,
     "records": 2178,
     "report": 1815,
     "runs": 4856,
-    "session": 4497,
+    "session": 4505,
     "status_lines": 550,
 }
-TOTAL = 111486
+TOTAL = 111608
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

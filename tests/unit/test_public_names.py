@@ -31,6 +31,7 @@ WAREHOUSE_METHODS = [
     "execute",
     "facts",
     "for_client",
+    "for_clone",
     "for_session",
     "for_stored",
     "forget_reads",

@@ -269,6 +269,28 @@ class Warehouse:
         settings = self.settings if progress is None else replace(self.settings, progress=progress)
         return self._with(self._seen_by(spark, transaction, ReadHistory() if one_cut else None), settings)
 
+    def for_clone(self, clone: Callable[[SparkSession], SparkSession]) -> Warehouse:
+        """Returns the same warehouse for a clone of its session, with the same schema, temporary views and branch.
+
+        Args:
+            clone: clones a session of Spark.
+
+        Raises:
+            InvalidStatementError: if a transaction is open.
+        """
+        if self.is_in_transaction:
+            raise InvalidStatementError(
+                "a transaction is open, and the clone of a session cannot share it",
+                remedy="Run `commit` or `rollback` first",
+            )
+        here, transaction = self._session, self._session.transaction.for_another_session()
+        spark = clone(self.spark)
+        names = replace(here.namespace, spark=spark, catalog=transaction.catalog)
+        names.temporary = dict(here.namespace.temporary)
+        views, changes = here.snapshot_views.of_clone(spark), list(here.changes)
+        made = replace(here, namespace=names, transaction=transaction, snapshot_views=views, changes=changes)
+        return self._with(made)
+
     def for_stored(self, owner: str) -> Warehouse:
         """Returns the same warehouse for statements that are stored in it, where another user may have written them.
 

@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
@@ -134,6 +135,13 @@ def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession
     session = SparkSession.builder.channelBuilder(_Channel(attached)).create()
     session.client.set_retry_policies([_WhileItLives(ended)])
     return session
+
+
+def cloned(session: Any) -> Any:
+    """Creates a session with the state of another session: its settings, temporary views, variables and functions."""
+    made = session.cloneSession()
+    made.client.set_retry_policies(session.client.get_retry_policies())
+    return made
 
 
 def _use_connect() -> None:

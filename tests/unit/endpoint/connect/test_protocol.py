@@ -240,11 +240,6 @@ def test_what_a_session_cannot_do_is_refused_with_another_way(caller: Program, c
     assert "SILT_UNSUPPORTED_STATEMENT" in text and remedy in text
 
 
-def test_a_session_is_not_cloned(caller: Program) -> None:
-    _, text = caller.run("refusal(lambda: spark.cloneSession())")
-    assert "[SILT_UNSUPPORTED_STATEMENT]" in text and "Open a new session, as with `newSession()`" in text
-
-
 def test_a_stream_that_touches_no_table_runs(caller: Program) -> None:
     caller.run("made = spark.readStream.format('rate-micro-batch').option('rowsPerBatch', 3).load()")
     caller.run("query = made.writeStream.format('memory').queryName('seen').trigger(availableNow=True).start()")

@@ -209,6 +209,18 @@ def not_found(what: str, name: str) -> Failed:
     return _failed(Problem(text, "", f"INVALID_HANDLE.{what}", "HY000"), Exception())
 
 
+def not_cloned(what: str, why: str) -> Failed:
+    """Returns the failure of a clone of a session.
+
+    Args:
+        what: the last part of Spark's error class.
+        why: the sentence about it.
+    """
+    condition = f"INVALID_CLONE_SESSION_REQUEST.{what}"
+    text = f"[{condition}] Invalid session clone request. {why}. SQLSTATE: 42K04"
+    return _failed(Problem(text, "", condition, "42K04"), Exception())
+
+
 def of_error(error: Exception, catalog: Callable[[], Catalog]) -> Failed:
     """Returns the failure that tells a client of an error of the engine or of Spark.
 

@@ -79,6 +79,10 @@ class Plans:
         forget_oldest(self._pinned, _MOST_PINNED)
         return relation
 
+    def pin_as(self, other: Plans) -> None:
+        """Takes over the relations that another session has returned, of which this session is a clone."""
+        self._pinned.update(other._pinned)
+
     def frame(self, relation: pr.Relation) -> DataFrame:
         """Returns the rows of a client's relation, whose names are resolved in place."""
         self.resolve(relation)

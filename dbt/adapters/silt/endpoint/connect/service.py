@@ -309,9 +309,17 @@ class Service:
         self._door.close(key)
         return encoded(pb.ReleaseSessionResponse(session_id=key.session, server_side_session_id=seen))
 
-    def _clone_session(self, method: Method, raw: bytes, context: grpc.ServicerContext) -> bytes:  # noqa: ARG002
-        raise errors.UnsupportedStatementError(
-            "a session of the endpoint cannot be cloned", remedy="Open a new session, as with `newSession()`"
+    def _clone_session(self, method: Method, raw: bytes, context: grpc.ServicerContext) -> bytes:
+        request = _parsed(method, raw)
+        known = self._session(request, context)
+        name, clone = self._door.clone(Key.of(request), known, request.new_session_id)
+        return encoded(
+            method.response(
+                session_id=request.session_id,
+                server_side_session_id=known.backend.server_side_session,
+                new_session_id=name,
+                new_server_side_session_id=clone.backend.server_side_session,
+            )
         )
 
     def _status(self, method: Method, raw: bytes, context: grpc.ServicerContext) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,13 +13,14 @@ import grpc
 
 from dbt.adapters.silt.endpoint.connect.backend import Backend, Failed, forget_oldest
 from dbt.adapters.silt.endpoint.connect.limits import LimitedOperations
-from dbt.adapters.silt.endpoint.connect.operations import Operations, not_found
+from dbt.adapters.silt.endpoint.connect.operations import Operations, not_cloned, not_found
 from dbt.adapters.silt.endpoint.connect.plans import Plans
 from dbt.adapters.silt.endpoint.core.house import Client
 from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.session import connect_client
 
 TOKEN: Final = "silt.token"
 """The session's setting that holds the token, for clients that would send it only over TLS."""
@@ -26,6 +29,7 @@ _MOST_WAITING: Final = 100
 _MOST_SETTINGS: Final = 100
 _MOST_KNOWN: Final = 10_000
 _TOO_LONG: Final = 4000
+_UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,28 @@ class Door:
             elif seen and seen != known.backend.server_side_session:
                 raise not_found("SESSION_CHANGED", key.session)
             return known
+
+    def clone(self, key: Key, known: ConnectSession, name: str) -> tuple[str, ConnectSession]:
+        """Opens a clone of a session, and returns its id and the clone.
+
+        Args:
+            name: the id that the client wants; empty for any.
+
+        Raises:
+            Failed: if the id is not a UUID, or another session has it.
+            SiltError: as `Sessions.clone`.
+        """
+        new = Key(key.user, name or str(uuid.uuid4()))
+        if not _UUID.fullmatch(new.session):
+            raise not_cloned("TARGET_SESSION_ID_FORMAT", f"The session id {name[:100]} is not a UUID")
+        with known.session.busy(), self._opening:
+            if self.find(new) is not None:
+                raise not_cloned("TARGET_SESSION_ID_ALREADY_EXISTS", f"There is a session with the id {name}")
+            made = self.added(new, self.sessions.clone(known.session, connect_client.cloned))
+            made.plans.pin_as(known.plans)
+        if key in self._trusted:
+            self._trusted[new] = None
+        return new.session, made
 
     def added(self, key: Key, session: Session) -> ConnectSession:
         """Returns a session of the engine as a session of this door."""

@@ -79,6 +79,10 @@ class RunUnits:
     target: str
     _done: Counter[str] = field(default_factory=Counter)
 
+    def copied(self) -> RunUnits:
+        """Returns the units of another session that continues from here."""
+        return RunUnits(self.target, self._done.copy())
+
     def unit(self, run_id: str, statement: WritingStatement) -> Unit:
         """Returns the unit of the next statement."""
         project = (statement.node or "").split(".")[1:2] or [ENDPOINT]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.silt.endpoint.core.answers import NO_ROWS, Answer, Column, answer_of
 from dbt.adapters.silt.endpoint.core.exactly_once import RUN_ID, RunUnits, WritingStatement, checked_run_id
@@ -67,6 +67,25 @@ class Session:
         self._publication = SessionPublication(house.environment.catalog, house.current[0], house.target, whose)
         self._stages: Callable[[], Stages] | None = None
         self._has_ended = False
+
+    def take_over(self, other: Session, clone: Callable[[SparkSession], SparkSession]) -> None:
+        """Makes this new session a clone of another: with its schema, views, settings, limits, run and branch.
+
+        Args:
+            clone: clones a session of Spark.
+
+        Raises:
+            InvalidStatementError: if a transaction is open in the other session.
+            SiltError: if the branch of its run cannot be opened.
+        """
+        with other.busy():
+            house, published = other._opened(), other._publication
+            self._warehouse = house.for_clone(clone)
+            self.limits, self._answers, self._units = other.limits, other._answers, other._units.copied()
+            self._publication.mode = published.mode
+            if published.run_id is not None:
+                self._warehouse.join(published.database, None)
+                self._publication.begin(self._warehouse)  # the run waits for both sessions
 
     @property
     def warehouse(self) -> Warehouse:

@@ -21,6 +21,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pyspark.sql import SparkSession
+
 from dbt.adapters.silt.endpoint.core.house import Client, House, Limits
 from dbt.adapters.silt.endpoint.core.session import Session, ended
 from dbt.adapters.silt.engine.kernel import errors
@@ -49,6 +51,18 @@ class Sessions:
             UnavailableError: if too many sessions are open.
             SiltError: if a setting is refused.
         """
+
+        def set_all(session: Session) -> None:
+            for key, value in (settings or {}).items():
+                session.run(_set(key, value))
+
+        return self._begun(client, set_all)
+
+    def clone(self, session: Session, clone: Callable[[SparkSession], SparkSession]) -> Session:
+        """Opens a session with the state of another; raises as `open` and `Session.take_over`."""
+        return self._begun(session.client, lambda made: made.take_over(session, clone))
+
+    def _begun(self, client: Client, begin: Callable[[Session], None]) -> Session:
         self.expire()
         session = Session(self.house, client, self.limits, self.clock)
         with self._lock:
@@ -59,10 +73,9 @@ class Sessions:
                 )
             self._open[session.id] = session
         try:
-            for key, value in (settings or {}).items():
-                session.run(_set(key, value))
+            begin(session)
         except BaseException:
-            self.lose(session.id, "a setting of the session was refused")
+            self.lose(session.id, "the session could not be opened")
             raise
         return session
 

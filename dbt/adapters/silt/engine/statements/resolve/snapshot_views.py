@@ -71,6 +71,12 @@ class SnapshotViews:
         if isinstance(self.spark, SparkSession):
             weakref.finalize(self, _abandoned.append, (self.spark, self._labels, self._functions))
 
+    def of_clone(self, spark: SparkSession) -> SnapshotViews:
+        """Returns the views in a clone of the session, which has copies of them."""
+        with self._lock:
+            labels, whole, functions = self._labels.copy(), dict(self._whole), self._functions.copy()
+            return SnapshotViews(spark, labels, whole, functions, self._numbers, _token=self._token)
+
     def view(self, log: DeltaLog, snapshot: Snapshot, files: pa.Table, *, fills_missing: bool = False) -> str:
         """Returns the quoted name of a session view over exactly these files of the snapshot.
 
