@@ -345,6 +345,12 @@ def macros_page() -> str:
                     "[branch](../running/held-runs.md#sessions-on-the-branch-of-a-run).",
                 ),
                 (
+                    "`silt.file_format`",
+                    "",
+                    "With `delta`, a statement or a write of a DataFrame that names another format of files (`using "
+                    "parquet`) creates a Delta table. Without it, it is refused.",
+                ),
+                (
                     "`silt.retentionDurationCheck.enabled`",
                     "`true`",
                     "Whether VACUUM refuses to delete files that are younger than the table's retention.",

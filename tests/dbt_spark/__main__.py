@@ -90,6 +90,7 @@ def environment(door: str, served: dict[str, Any]) -> dict[str, str]:
     else:
         login = {"auth": "LDAP", "user": "ann", "password": TOKEN}
         target = {"type": "spark", "method": "thrift", "host": "127.0.0.1", "port": served["port"], **login}
+    target["server_side_parameters"] = {"silt.file_format": "delta"}  # some of its models name Parquet
     remote = {"SPARK_REMOTE": f"{served['connect']}/;token={TOKEN}"} if door == "connect" else {}
     users = {f"DBT_TEST_USER_{number}": f"user{number}" for number in (1, 2, 3)}
     return {

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-PARQUET: Final = "its models name `file_format: parquet`, and all tables of a warehouse are Delta tables"
-DELTA: Final = "it expects an error because the format of its model is not Delta"
-WORDS: Final = "it expects the words of Delta's error, and this package refuses the rows in its own words"
+WORDS: Final = "it expects the words of Delta's error for a null, not its condition alone"
 GRANTS: Final = "Spark has no grants without the access control of a metastore"
 CLUSTER: Final = "dbt-spark submits models in Python to a cluster of Databricks"
 NEWER: Final = "dbt-core 1.11 has no `dbt seed --empty`"
@@ -17,10 +15,6 @@ TIMEOUT: Final = "dbt-spark's method `session` has no `query_timeout`"
 NONE: Final = "dbt-spark's method `session` writes an empty cell of a seed as the text None"
 
 REASONS: Final[Mapping[str, str]] = {
-    "TestInsertOverwrite": PARQUET,
-    "TestInsertOverwriteOnSchemaChange": PARQUET,
-    "TestMicrobatch": PARQUET,
-    "TestBadStrategies": DELTA,
     "TestSparkTableConstraintsRollback": WORDS,
     "TestSparkIncrementalConstraintsRollback": WORDS,
     **{

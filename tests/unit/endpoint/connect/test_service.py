@@ -113,6 +113,28 @@ def test_dataframes_are_written_by_each_writer_in_one_commit(client: Program, fo
     assert client.run("rows(spark.table('main.written'))") == [[0, "a"], [1, "a"]]
 
 
+def test_a_program_that_names_parquet_gets_delta_tables_if_its_session_says_so(client: Program) -> None:
+    writes = (
+        "spark.sql('create table main.p1 using parquet as select 1 as id')",
+        "spark.sql('create table main.p2 like main.orders using orc')",
+        "spark.range(1).write.format('parquet').saveAsTable('main.p3')",
+        "spark.range(1).writeTo('main.p4').using('parquet').create()",
+        "spark.catalog.createTable('main.p5', source='parquet', schema=spark.range(1).schema)",
+    )
+    for write in writes:
+        assert "`set silt.file_format = delta`" in client.run(f"failure(lambda: {write})")[3], write
+    client.run("spark.conf.set('silt.file_format', 'delta')")
+    for number, write in enumerate(writes, 1):
+        client.run(f"done = {write}")
+        detail = f"spark.sql('describe detail main.p{number}').first().format"
+        assert client.run(detail) == "delta"
+    told = client.run("failure(lambda: spark.sql('create table main.p6 (id int) using jdbc'))")[3]
+    assert "[SILT_UNSUPPORTED_STATEMENT]" in told
+    client.run("spark.conf.set('silt.file_format', 'orc')")
+    told = client.run("failure(lambda: spark.sql('create table main.p6 (id int) using orc'))")[3]
+    assert "[SILT_INVALID_SETTING]" in told
+
+
 def test_dataframes_create_clustered_tables(client: Program) -> None:
     client.run("new = spark.range(2).withColumn('place', F.struct(F.lit('a').alias('city')))")
     client.run("new.write.clusterBy('id').saveAsTable('main.by_id')")

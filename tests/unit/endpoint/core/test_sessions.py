@@ -244,6 +244,35 @@ def test_a_failure_has_code_condition_and_state(
     assert f"[{code}]" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "condition", "state"),
+    [
+        ("insert into t values (null)", "SILT_NOT_NULL_VIOLATION", "DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "23502"),
+        ("insert into t values (-1)", "SILT_CHECK_VIOLATION", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23514"),
+        (
+            "merge into t using (values (1), (1)) as s (id) on t.id = s.id when matched then update set id = s.id",
+            *("SILT_MULTIPLE_SOURCE_ROWS", "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE", "21000"),
+        ),
+    ],
+)
+def test_a_failure_that_delta_also_has_begins_with_deltas_condition(
+    session: Session, text: str, code: str, condition: str, state: str
+) -> None:
+    for made in ("create table t (id int not null, constraint positive check (id > 0))", "insert into t values (1)"):
+        Operation(session, made).result()
+    with pytest.raises(errors.DataRejectedError) as raised:
+        Operation(session, text).result()
+    problem = problem_of(raised.value, lambda: session.catalog)
+    assert (problem.code, problem.condition, problem.state) == (code, condition, state)
+    assert problem.message.startswith(f"[{condition}] [{code}] ")
+
+
+def test_programs_that_repeat_conflicts_of_delta_find_deltas_condition_in_the_message(session: Session) -> None:
+    lost = errors.ConcurrentDeleteReadError("a file was removed", table="silt.main.t")
+    problem = problem_of(lost, lambda: session.catalog)
+    assert problem.message.startswith("[DELTA_CONCURRENT_DELETE_READ] [SILT_CONCURRENT_DELETE_READ] ")
+
+
 @pytest.mark.parametrize("value", ["a;b", "a\nb", "'"])
 def test_a_setting_that_is_not_one_plain_value_is_refused(sessions: Sessions, value: str) -> None:
     with pytest.raises(errors.InvalidSettingError):

@@ -214,17 +214,16 @@ def _if_exists(call: Any) -> str:
 
 
 def _create_table(call: Any) -> str:
-    if call.source.lower() not in ("", "delta", "silt") or not call.HasField("schema"):
+    if not call.HasField("schema"):
         raise UnsupportedStatementError(
-            "a table of a warehouse is created with its columns, and without a provider",
-            table=call.table_name,
-            remedy="Give its schema, and leave the source out",
+            "a table of a warehouse is created with its columns", table=call.table_name, remedy="Give its schema"
         )
     fields: list[StructField] = proto_schema_to_pyspark_data_type(call.schema).fields  # type: ignore[attr-defined]
     columns = (f"{quote(f.name)} {f.dataType.simpleString()}{'' if f.nullable else ' not null'}" for f in fields)
+    using = f" using {quote(call.source or 'delta')}"
     place = f" location {string_literal(call.path)}" if call.path else ""
     comment = f" comment {string_literal(call.description)}" if getattr(call, "description", "") else ""
-    return f"create table {call.table_name} ({', '.join(columns)}) using delta{place}{comment}"
+    return f"create table {call.table_name} ({', '.join(columns)}){using}{place}{comment}"
 
 
 _READS: Final[dict[str, Callable[[Session, Any], pa.Table]]] = {

@@ -18,6 +18,7 @@ from dbt.adapters.silt.endpoint.connect import catalog_calls
 from dbt.adapters.silt.endpoint.connect.expressions import bound, column_of, sql_of
 from dbt.adapters.silt.endpoint.connect.plans import Plans, fetched, ipc_stream, local
 from dbt.adapters.silt.engine.commands.spark import frames
+from dbt.adapters.silt.engine.commands.spark.file_formats import check_table_format
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name, string_literal
@@ -27,7 +28,6 @@ from dbt.adapters.silt.engine.statements.steps.context import Result
 _OBSERVED: Final = "silt"
 """The name of the metrics that tell what a statement has changed."""
 
-_PROVIDERS: Final = ("", "delta", "silt")
 _MODES: Final = {
     pc.WriteOperation.SAVE_MODE_APPEND: "append",
     pc.WriteOperation.SAVE_MODE_OVERWRITE: "overwrite",
@@ -130,7 +130,7 @@ def _metrics(outcome: Outcome | None) -> list[pb.ExecutePlanResponse]:
 def _write(plans: Plans, write: pc.WriteOperation) -> list[pb.ExecutePlanResponse]:
     """Runs `saveAsTable`, which matches columns by name, or `insertInto`, which matches them by position."""
     table = write.table.table_name
-    _check_provider(write.source, table)
+    check_table_format(plans.session.warehouse.spark, write.source.lower(), table)
     if write.bucket_by.num_buckets or write.sort_column_names:
         raise UnsupportedStatementError("a table of a warehouse has no buckets", table=table, remedy="Leave them out")
     frame = plans.frame(write.input)
@@ -149,7 +149,7 @@ def _write(plans: Plans, write: pc.WriteOperation) -> list[pb.ExecutePlanRespons
 def _write_v2(plans: Plans, write: pc.WriteOperationV2) -> list[pb.ExecutePlanResponse]:
     """Runs `writeTo`."""
     table, modes = write.table_name, pc.WriteOperationV2
-    _check_provider(write.provider, table)
+    check_table_format(plans.session.warehouse.spark, write.provider.lower(), table)
     frame = plans.frame(write.input)
     options = _options(write.options, table)
     if write.mode == modes.MODE_APPEND:
@@ -243,13 +243,6 @@ def _options(given: Mapping[str, str], table: str) -> dict[str, Any]:
             raise UnsupportedStatementError(f"the option `{name}` of a write is not supported", table=table)
         options[known] = value.lower() == "true" if known.endswith("schema") else value
     return options
-
-
-def _check_provider(provider: str, table: str) -> None:
-    if provider.lower() not in _PROVIDERS:
-        raise UnsupportedStatementError(
-            f"a table of a warehouse has no provider `{provider}`", table=table, remedy="Leave the format out"
-        )
 
 
 def _view(plans: Plans, command: pc.CreateDataFrameViewCommand) -> list[pb.ExecutePlanResponse]:

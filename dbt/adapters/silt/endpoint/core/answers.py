@@ -53,8 +53,19 @@ _CONDITIONS: Final[Mapping[type[Exception], str]] = {
     errors.RelationNotFoundError: "TABLE_OR_VIEW_NOT_FOUND",
     errors.RelationExistsError: "TABLE_OR_VIEW_ALREADY_EXISTS",
     errors.SchemaNotFoundError: "SCHEMA_NOT_FOUND",
+    errors.NotNullViolationError: "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+    errors.CheckViolationError: "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES",
+    errors.MultipleSourceRowsError: "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
+    errors.ConcurrentAppendError: "DELTA_CONCURRENT_APPEND",
+    errors.ConcurrentKeyError: "DELTA_CONCURRENT_APPEND",
+    errors.ConcurrentDeleteReadError: "DELTA_CONCURRENT_DELETE_READ",
+    errors.ConcurrentDeleteDeleteError: "DELTA_CONCURRENT_DELETE_DELETE",
+    errors.ConcurrentTransactionError: "DELTA_CONCURRENT_TRANSACTION",
+    errors.CommitAttemptsExhaustedError: "DELTA_CONCURRENT_WRITE",
+    errors.MetadataChangedError: "DELTA_METADATA_CHANGED",
+    errors.ProtocolChangedError: "DELTA_PROTOCOL_CHANGED",
 }
-"""Spark's conditions for errors that programs look for by Spark's condition, even in the message."""
+"""Spark's and Delta's conditions for errors that programs look for by them, even in the message."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +139,9 @@ class Problem:
     """A failed statement, for a client.
 
     Attributes:
-        message: code, problem and remedy; before them Spark's condition, if Spark would raise the same error.
+        message: code, problem and remedy; before them the condition, if Spark or Delta would raise the same error.
         code: this package's code.
-        condition: Spark's error condition, or the code if Spark has none for the error.
+        condition: the error condition of Spark or Delta, or the code if they have none for the error.
         state: the SQLSTATE.
         of_spark: Spark's error, if the condition is its.
     """

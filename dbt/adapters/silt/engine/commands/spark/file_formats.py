@@ -1,4 +1,4 @@
-"""Derives a file's format and compression from its extension, and checks options of Spark's readers.
+"""Derives a file's format and compression from its extension, and checks formats of tables and options of readers.
 
 Spark itself silently ignores a misspelled option. The names come from the `*Options` objects of Spark 4, each of which
 lists the options that it reads. Options of another package's format are not checked, and neither are settings of
@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dbt.adapters.silt.engine.kernel import near_names
+from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError, UnsupportedStatementError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SETTING: Final = "silt.file_format"
+"""The session's setting `delta` makes tables Delta for which a statement names a format of files."""
+_LEAVE_OUT: Final = "Leave USING out (in dbt-spark: `file_format: delta`)"
 
 _SUFFIXES = {"jsonl": "json", "ndjson": "json", "tsv": "csv", "txt": "text"}
 _FORMATS = frozenset(("avro", "csv", "json", "orc", "parquet", "text", "xml", "binaryfile"))
@@ -102,3 +110,29 @@ def belongs_to_other_formats(option: str, file_format: str) -> bool:
 
 def _options_of(file_format: str) -> tuple[str, ...]:
     return (*_READ[file_format], *_OF_ALL, "schema", "schemaHints", "widenTo", "manifest", "format")
+
+
+def check_table_format(spark: SparkSession, using: str | None, table: str) -> None:
+    """Checks the format that a statement names for a table.
+
+    Args:
+        using: the format in lower case; None or empty if the statement names no format.
+
+    Raises:
+        UnsupportedStatementError: if it is not Delta, and the session does not make such tables Delta.
+        InvalidSettingError: if the session's setting for it is not `delta`.
+    """
+    if not using or using in ("delta", "silt"):
+        return
+    value = (spark.conf.get(_SETTING, None) or "").strip("'\"").lower()
+    if value not in ("", "delta"):
+        raise InvalidSettingError(f"`{_SETTING}` is `{value}`", remedy="Set it to `delta`, or reset it")
+    if value and using in _FORMATS:
+        return
+    raise UnsupportedStatementError(
+        f"a table of a warehouse cannot be created `using {using}`: its format is Delta",
+        table=table,
+        remedy=f"{_LEAVE_OUT}, or let the session make it Delta: `set {_SETTING} = delta`"
+        if using in _FORMATS
+        else _LEAVE_OUT,
+    )

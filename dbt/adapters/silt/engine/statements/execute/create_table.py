@@ -9,6 +9,7 @@ from dbt.adapters.silt.engine.builds.origins import origin_of
 from dbt.adapters.silt.engine.changed_keys.keyed_query import keyed_query
 from dbt.adapters.silt.engine.changed_keys.replacement import settings_of
 from dbt.adapters.silt.engine.commands.insert.differences import create_by_differences
+from dbt.adapters.silt.engine.commands.spark.file_formats import check_table_format
 from dbt.adapters.silt.engine.commands.spark.types import column_type, kernel_schema
 from dbt.adapters.silt.engine.commands.tables import clone as cloning
 from dbt.adapters.silt.engine.commands.tables import convert as converting
@@ -43,7 +44,6 @@ from dbt.adapters.silt.engine.statements.steps.on_table import (
 )
 
 _OPERATION = "CREATE TABLE"
-_FORMATS = (None, "delta", "silt")
 
 
 def create_table(context: Context, statement: ast.CreateTable) -> Result:
@@ -53,7 +53,7 @@ def create_table(context: Context, statement: ast.CreateTable) -> Result:
         return pass_with_query(context, statement, statement.query)
 
     def refuse(table: str) -> None:
-        _refuse(statement, table)
+        _refuse(context, statement, table)
         _refuse_differences(statement, table)
         _refuse_layout(statement, table)
         _refuse_functions(context, statement, table)
@@ -100,7 +100,7 @@ def _create_table_like(context: Context, statement: ast.CreateTableLike) -> Resu
 
         return Maker(settings, make)
 
-    refuse = partial(_refuse, statement)
+    refuse = partial(_refuse, context, statement)
     return make_table(context, statement, Verb(_OPERATION, refuse), target, define)
 
 
@@ -134,13 +134,8 @@ def _like(context: Context, statement: ast.CreateTableLike) -> tuple[Definition,
     return Definition(columns=tuple(columns), properties=statement.properties), resolved
 
 
-def _refuse(statement: ast.CreateTable | ast.CreateTableLike, table: str) -> None:
-    if statement.using not in _FORMATS:
-        raise UnsupportedStatementError(
-            f"a table of a warehouse cannot be created `using {statement.using}`: its format is Delta",
-            table=table,
-            remedy="Leave USING out",
-        )
+def _refuse(context: Context, statement: ast.CreateTable | ast.CreateTableLike, table: str) -> None:
+    check_table_format(context.spark, statement.using, table)
     if statement.location is not None:
         raise UnsupportedStatementError(
             "the location of a named table is its folder in the warehouse",
