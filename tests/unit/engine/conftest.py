@@ -15,7 +15,6 @@ from tests.unit.engine.place import Place
 
 NOT_AT_ENDPOINT = {
     "test_tables_can_be_joined_with_tables_of_spark": "the test makes a temporary view in another session",
-    "execute_immediate": "EXECUTE IMMEDIATE is refused to clients, because its statement is hidden",
 }
 """Parts of the names of tests that cannot pass with `--endpoint` -> the reason."""
 

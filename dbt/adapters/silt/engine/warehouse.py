@@ -626,14 +626,15 @@ class Warehouse:
     def parsed(self, text: str) -> Statement:
         """Parses a statement, with quotes interpreted by the session's settings.
 
-        If it is the session's own EXECUTE IMMEDIATE, evaluates the expression and parses the resulting statement.
+        If it is EXECUTE IMMEDIATE and not stored, evaluates the expression and parses the resulting statement.
 
         Raises:
             StatementSyntaxError, UnsupportedStatementError: as in `sql`.
+            StoredCodeError, ExternalPathError: if the expression of a client would run code or read files.
             InvalidStatementError: if the expression of EXECUTE IMMEDIATE is not a string.
         """
         text = self._read(text)
-        expression = immediate(text) if self._session.owner is None else None
+        expression = immediate(text) if self._session.owner is None or self._session.is_client else None
         return parse(text if expression is None else self._read(self._text_of(expression)))
 
     def written(self, statement: Statement) -> Written | None:

@@ -52,9 +52,14 @@ QUERIES = [
     "from seen |> where id = 1 |> select name",
     "describe query select 1 as a, 'x' as b",
     "set spark.sql.shuffle.partitions = 3",
+    "execute immediate 'select name from seen where id = ' || 1",
     "select /* a comment */ 'it''s; --' as text -- the end",
 ]
 FAILURES = [
+    "",
+    "  ",
+    "-- nothing",
+    ";",
     "select 1 +",
     "selec 1",
     "select * from nowhere",

@@ -183,6 +183,19 @@ def test_a_statement_that_is_sent_as_a_relation_runs_once(caller: Program, folde
     assert versions(folder, "t") == before + 1
 
 
+def test_execute_immediate_that_is_sent_as_a_relation_runs_once(caller: Program, folder: Path) -> None:
+    before = versions(folder, "t")
+    change = "execute immediate 'insert into main.t values (' || 8 || ')'"
+    caller.run("of_sql = lambda text: pb.Plan(root=relations_pb2.Relation(sql=relations_pb2.SQL(query=text)))")
+    caller.run("asked = pb.ExecutePlanRequest(session_id=str(uuid.uuid4()), user_context=user)")
+    caller.run(f"asked.plan.CopyFrom(of_sql({change!r})); list(stub.ExecutePlan(asked, metadata=trusted))")
+    assert versions(folder, "t") == before + 1
+    query = "execute immediate 'select id from main.t where id = 8'"
+    caller.run(f"asked.plan.CopyFrom(of_sql({query!r}))")
+    caller.run("answers = list(stub.ExecutePlan(asked, metadata=trusted))")
+    assert caller.run("sum(each.arrow_batch.row_count for each in answers)") == 1
+
+
 def test_the_numbers_of_changed_rows_are_observed_metrics(caller: Program) -> None:
     caller.run("asked = request('insert into main.t values (6), (7)', str(uuid.uuid4()))")
     caller.run("told = [each for sent in stub.ExecutePlan(asked, metadata=trusted) for each in sent.observed_metrics]")

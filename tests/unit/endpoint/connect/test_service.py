@@ -95,6 +95,29 @@ def test_arguments_take_the_places_of_parameters_in_queries_and_in_changes(clien
     ) == [[1]]
 
 
+def test_execute_immediate_runs_each_kind_of_statement_once(client: Program, folder: Path) -> None:
+    before = versions(folder, "orders")
+    client.run("spark.sql('declare or replace variable least int default 1')")
+    client.run("spark.sql('set variable least = least + 1')")
+    client.run("spark.sql('execute immediate \"delete from main.orders where id = \" || least')")
+    assert versions(folder, "orders") == before + 1
+    query = "execute immediate 'select id + ' || least || ' as n from main.orders'"
+    assert client.run(f"rows(spark.sql({query!r}))") == [[3]]
+    client.run(f"spark.sql({query!r}).createOrReplaceTempView('seen')")
+    assert client.run("rows(spark.table('seen').selectExpr('n + 1'))") == [[4]]
+    client.run("spark.sql('drop temporary variable least')")
+
+
+def test_execute_immediate_of_a_run_is_the_unit_of_the_statement_in_it(client: Program, folder: Path) -> None:
+    before = versions(folder, "orders")
+    client.run("first, again = connected(), connected()")
+    client.run("for each in (first, again): each.conf.set('silt.run_id', 'immediate-1')")
+    insert = "insert into main.orders values (6, 6)"
+    assert client.run(f"first.sql('execute immediate \"{insert}\"').first().skipped") is False
+    assert client.run(f"again.sql('{insert}').first().skipped") is True
+    assert versions(folder, "orders") == before + 1
+
+
 def test_dataframes_are_written_by_each_writer_in_one_commit(client: Program, folder: Path) -> None:
     client.run("new = spark.range(2).withColumn('x', F.lit('a'))")
     for step, write in enumerate(

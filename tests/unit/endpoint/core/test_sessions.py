@@ -34,6 +34,17 @@ def test_a_query_has_the_types_of_spark_and_its_rows(session: Session) -> None:
     assert found.rows.to_pylist()[0] == {"id": 1, "price": Decimal("2.50"), "ids": [1]}
 
 
+def test_execute_immediate_and_variables_work_in_a_session(session: Session) -> None:
+    session.run(CREATE)
+    session.run("declare change string default 'insert into numbers values (1, 2.50)'")
+    assert session.run("execute immediate change").rows_affected == 1
+    session.run("set var change = 'select id from numbers'")
+    assert rows(session, "execute immediate change") == [{"id": 1}]
+    session.run("drop temporary variable change")
+    with pytest.raises(errors.StatementSyntaxError):
+        session.run("execute immediate")
+
+
 def test_columns_of_the_same_name_keep_their_name(session: Session) -> None:
     assert [column.name for column in session.run("select 1 as a, 2 as a").columns] == ["a", "a"]
 

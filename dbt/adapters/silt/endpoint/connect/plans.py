@@ -24,7 +24,7 @@ from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import string_literal
-from dbt.adapters.silt.engine.sql.ast import Query
+from dbt.adapters.silt.engine.sql.ast import Query, Statement
 from dbt.adapters.silt.runs.fetch import fetchable
 
 _TRAVEL: Final = {"versionasof": "version as of {}", "timestampasof": "timestamp as of {}"}
@@ -89,14 +89,18 @@ class Plans:
         frame: DataFrame = spark_seams.frame_of(self.session.warehouse.spark, relation)
         return frame
 
-    def statement(self, plan: pb.Plan) -> str | None:
-        """Returns the text of a plan that is only an SQL text, but not a query, as some drivers send statements."""
+    def statement(self, plan: pb.Plan) -> tuple[str, Statement] | None:
+        """Returns the text and the statement of a plan that is only an SQL text, but not a query, as some drivers
+        send statements.
+        """
         if plan.WhichOneof("op_type") != "root" or plan.root.WhichOneof("rel_type") != "sql":
             return None
         if self._is_pinned(plan.root.sql.query):
             return None
         text = expressions.bound(plan.root.sql.query, plan.root.sql)
-        return None if isinstance(self.session.warehouse.parsed(text), Query) else text
+        with self.session.busy():  # EXECUTE IMMEDIATE evaluates its expression
+            statement = self.session.warehouse.parsed(text)
+        return None if isinstance(statement, Query) else (text, statement)
 
     def _is_named(self, relation: pr.Relation) -> bool:
         kind = relation.WhichOneof("rel_type")
@@ -127,7 +131,7 @@ class Plans:
                 f"a statement that is not a query cannot be a part of a plan: {text[:80]}",
                 remedy="Send it as a command of its own, as `spark.sql` does",
             )
-        return text
+        return statement.text
 
 
 def _names(expression: str) -> bool:

@@ -345,8 +345,8 @@ def _work(known: ConnectSession, plan: pb.Plan) -> Work | None:
         return functools.partial(statements.run, known.plans, plan.command) if statements.runs(plan.command) else None
     if plan.root.WhichOneof("rel_type") == "catalog" and catalog_calls.answers(plan.root.catalog):
         return functools.partial(statements.run_call, known.plans, plan.root.catalog)
-    text = known.plans.statement(plan)
-    return None if text is None else functools.partial(statements.run_text, known.plans, text)
+    found = known.plans.statement(plan)
+    return None if found is None else functools.partial(statements.run_text, known.plans, *found)
 
 
 def _run(known: ConnectSession, plan: pb.Plan, operation: Operation, work: Work) -> list[pb.ExecutePlanResponse]:

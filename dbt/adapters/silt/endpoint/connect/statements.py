@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.commands.spark.file_formats import check_table_for
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.kernel.identifiers import quote, split_name, string_literal
-from dbt.adapters.silt.engine.sql.ast import Query
+from dbt.adapters.silt.engine.sql.ast import Query, Statement
 from dbt.adapters.silt.engine.statements.steps.context import Result
 
 _OBSERVED: Final = "silt"
@@ -74,9 +74,9 @@ def _rows_of(table: pa.Table) -> list[pb.ExecutePlanResponse]:
     return [pb.ExecutePlanResponse(schema=schema), pb.ExecutePlanResponse(arrow_batch=batch)]
 
 
-def run_text(plans: Plans, text: str) -> list[pb.ExecutePlanResponse]:
+def run_text(plans: Plans, text: str, statement: Statement) -> list[pb.ExecutePlanResponse]:
     """Runs a statement that is not a query, and returns the answers with its rows; raises as `run`."""
-    result = plans.session.execute(text)
+    result = plans.session.execute(text, statement)
     return [*_metrics(result.outcome), *_rows_of(_rows(plans, result))]
 
 

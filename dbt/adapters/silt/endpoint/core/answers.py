@@ -12,6 +12,8 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.failures.causes import causes
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel import errors
+from dbt.adapters.silt.engine.sql.grammar.parse import NO_STATEMENT
+from dbt.adapters.silt.engine.sql.tokens import EMPTY
 from dbt.adapters.silt.session.errors import known_error, shown
 
 _GENERAL: Final = "HY000"
@@ -167,9 +169,15 @@ def problem_of(error: BaseException, catalog: Callable[[], Catalog]) -> Problem:
     if found:
         of_spark, cause = found[0]
         return Problem(shown(known), code, cause.condition, cause.state or _state(known), of_spark)
-    condition = _CONDITIONS.get(type(known))
+    condition, state = _CONDITIONS.get(type(known)), _state(known)
+    if isinstance(known, errors.StatementSyntaxError) and _is_of_empty_text(known):
+        condition, state = "PARSE_EMPTY_STATEMENT", "42617"
     text = shown(known) if condition is None else f"[{condition}] {shown(known)}"
-    return Problem(text, code, condition or code, _state(known))
+    return Problem(text, code, condition or code, state)
+
+
+def _is_of_empty_text(error: errors.StatementSyntaxError) -> bool:
+    return error.problem.startswith(NO_STATEMENT) and EMPTY in error.problem
 
 
 def _chain(error: BaseException) -> list[Exception]:

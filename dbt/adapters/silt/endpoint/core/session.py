@@ -24,6 +24,7 @@ from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.sql import ast
+from dbt.adapters.silt.engine.sql.grammar.session import immediate
 from dbt.adapters.silt.engine.statements.execute.dataframe_write import WriteOptions
 from dbt.adapters.silt.engine.statements.steps.context import Result
 from dbt.adapters.silt.engine.statements.transactions.session_transaction import BRANCH_SETTING
@@ -205,6 +206,8 @@ class Session:
         elif not isinstance(statement, ast.Use):
             house = self.warehouse
         written = WritingStatement.of(text)
+        if immediate(written.text) is not None:
+            written = replace(written, text=statement.text)
         with self._noting(statement.changes_something, written.text):
             return self._execute(house, statement, written)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
@@ -18,6 +19,8 @@ from dbt.adapters.silt.engine.sql.grammar.clauses import take_ctes, with_express
 from dbt.adapters.silt.engine.sql.grammar.insert import refuse_multi_insert
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, begins_script, syntax_error, tokenize
+
+NO_STATEMENT: Final = "there is no statement"
 
 
 @lru_cache(maxsize=128)
@@ -48,7 +51,7 @@ def _only_statement(text: str) -> tuple[Token, ...]:
             tokens = (*tokens[:index], Token(Kind.END, "", "", token.start, token.start))
             break
     if len(tokens) == 1:
-        raise syntax_error("there is no statement", text, tokens[0].start)
+        raise syntax_error(NO_STATEMENT, text, tokens[0].start)
     return tokens
 
 

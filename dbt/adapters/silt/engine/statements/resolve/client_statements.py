@@ -6,6 +6,7 @@ in it are checked when they are resolved, as SQL that another user has stored.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -18,6 +19,7 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Name, Statement
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.sql.query.stored_texts import names_files
+from dbt.adapters.silt.engine.sql.tokens import Token, tokenize
 from dbt.adapters.silt.engine.statements.resolve.namespace import Namespace
 from dbt.adapters.silt.engine.statements.resolve.stored_code import Allowed, is_exported
 
@@ -41,6 +43,8 @@ _SETTINGS: Final = (
     *("spark.sql.inMemoryColumnarStorage.", "spark.sql.redaction.", "spark.job.description"),
 )
 """The settings of a session, or their prefixes, that a client may change: others name classes, files and hosts."""
+
+_VARIABLE: Final = ("VAR", "VARIABLE")
 
 _OF_CODE: Final = "If you trust all clients, set `stored_code: true` in the profile of the process that serves them"
 _OF_FILES: Final = "If you trust all clients, set `external_paths: true` in the profile of the process that serves them"
@@ -101,7 +105,7 @@ def _may_read(allowed: Allowed, location: str) -> bool:
 
 def _check_code(statement: Statement, namespace: Namespace, client: str) -> None:
     kind = " ".join(statement.text.split()[:2])
-    if isinstance(statement, ast.Unrecognised):
+    if isinstance(statement, ast.Unrecognised) and not _is_about_variable(tokenize(statement.text)):
         if (first := kind.partition(" ")[0]).upper() not in _FIRST_WORDS:
             raise StatementSyntaxError(
                 f"{client} begins with `{first}`, which begins no statement of Spark",
@@ -124,8 +128,26 @@ def _is_sparks(table: Name, namespace: Namespace) -> bool:
 
 
 def _stored(statement: Statement) -> tuple[str, ...]:
-    """Returns the queries in a statement, and the body of a SQL function, which it may store or pass on to Spark."""
+    """Returns the queries in a statement, the body of a SQL function and values of variables: Spark may get them."""
     if isinstance(statement, ast.CreateFunction):
         return () if statement.language is not None or statement.body is None else (statement.body,)
+    if isinstance(statement, ast.Unrecognised):
+        return _values(statement.text)
     query = getattr(statement, "query", None)
     return (query,) if isinstance(query, str) else ()
+
+
+def _is_about_variable(tokens: Sequence[Token]) -> bool:
+    """Returns whether a statement declares, sets or drops a variable of the session."""
+    first, second, third, *_ = (*(each.word for each in tokens[:3]), "", "", "")
+    is_dropped = (first, second) == ("DROP", "TEMPORARY") and third in _VARIABLE
+    return first == "DECLARE" or (first == "SET" and second in _VARIABLE) or is_dropped
+
+
+def _values(text: str) -> tuple[str, ...]:
+    """Returns a query of the values that a statement gives to variables of the session, if it does."""
+    tokens = tokenize(text)
+    if not _is_about_variable(tokens):
+        return ()
+    begin = next((each.end for each in tokens if each.word in ("DEFAULT", "=")), None)
+    return () if begin is None else (f"select {text[begin:]}\n",)
