@@ -73,6 +73,6 @@ def test_a_file_outside_of_the_requested_files_is_an_error(tables: Tables) -> No
     log = made(tables)
     files = log.snapshot().files
     rows = scan.read(tables.spark, log, log.snapshot(), with_position=True)
-    for ask in (positions.collect, positions.paths_of):
+    for ask in (positions.collect, positions.rows_by_path):
         with pytest.raises(InternalError, match="not asked for"):
             ask(rows, log, files.slice(1))

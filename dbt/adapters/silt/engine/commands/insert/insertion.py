@@ -340,4 +340,4 @@ def _with_rows_to_replace(
     if active_files.size(candidates) <= LIMITS.at_once:
         return candidates
     positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
-    return file_rows.touched(to_replace(positioned), target.log, candidates)
+    return file_rows.touched(to_replace(positioned), target.log, candidates).files

@@ -186,7 +186,7 @@ def touched(sides: Sides) -> pa.Table:
     if any(clause.action.verb is RowVerb.INSERT for clause in sides.plan.clauses):
         # A source row is inserted only if it matches nothing: every file with a match must take part in the join.
         wanted = wanted | F.col(IN_SOURCE)
-    return file_rows.touched(pairs.filter(wanted), sides.target.log, sides.chosen)
+    return file_rows.touched(pairs.filter(wanted), sides.target.log, sides.chosen).files
 
 
 def multiple_matches(sides: Sides) -> MultipleSourceRowsError | None:
@@ -285,7 +285,7 @@ def find(sides: Sides) -> tuple[pa.Table, Matched]:
             pairs.select(FILE, SOURCE_ROW, IN_SOURCE, IN_TARGET),
             [F.expr(f"{aggregate} as {name}") for name, aggregate in metrics().items()],
         )
-    return file_rows.touched(rows, sides.target.log, sides.chosen), Matched(rows.select(SOURCE_ROW), found)
+    return file_rows.touched(rows, sides.target.log, sides.chosen).files, Matched(rows.select(SOURCE_ROW), found)
 
 
 def parts(sides: Sides, matched: Matched) -> tuple[DataFrame, DataFrame]:

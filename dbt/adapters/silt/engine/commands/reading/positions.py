@@ -69,16 +69,16 @@ def paths_by_report(log: DeltaLog, files: pa.Table) -> dict[str, str]:
     return {report: path for path in paths for report in reports(root, path)}
 
 
-def paths_of(rows: DataFrame, log: DeltaLog, files: pa.Table) -> list[str]:
-    """Runs a job, and returns the log's paths of the files that contain the rows, by `FILE`.
+def rows_by_path(rows: DataFrame, log: DeltaLog, files: pa.Table) -> dict[str, int]:
+    """Runs a job, and returns how many of the rows each file contains, by the log's path of its `FILE`.
 
     Args:
         files: rows of `Snapshot.files`, the files that were read.
     """
     with errors.mapped():
-        found = rows.select(F.col(FILE)).distinct().collect()
+        found = rows.groupBy(FILE).agg(F.count(F.lit(1)).alias(ROW)).collect()
     paths = paths_by_report(log, files)
-    return [_known(paths, row[FILE], log) for row in found]
+    return {_known(paths, row[FILE], log): row[ROW] for row in found}
 
 
 def collect(rows: DataFrame, log: DeltaLog, files: pa.Table, by: str | None = None) -> list[FoundRows]:

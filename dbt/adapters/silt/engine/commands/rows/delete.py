@@ -19,7 +19,6 @@ from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.files import stats_json
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import change_feed, skipping
-from dbt.adapters.silt.engine.kernel.table import active_files
 from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
 
 OPERATION = "DELETE"
@@ -95,13 +94,15 @@ def _mark(
 
 def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Table, limits: Limits) -> RowResult:
     """Rewrites the files without the deleted rows."""
-    chosen = candidates
-    if active_files.size(candidates) > limits.at_once:
-        found = _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
-        chosen = file_rows.touched(found, target.log, candidates)
-        if chosen.num_rows == 0:
-            return RowResult(FileChanges(candidates, chosen))
-    read = file_rows.counted(spark, target, chosen)
+
+    def matching() -> DataFrame:
+        return _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
+
+    touched = file_rows.to_rewrite(target, candidates, rows, matching, limits)
+    chosen = touched.files
+    if chosen.num_rows == 0:
+        return RowResult(FileChanges(candidates, chosen))
+    read = file_rows.counted(spark, target, chosen, without=touched.rows)
     kept = read.frame.alias(rows.alias).filter(~_matches(rows))
     kept = files.clustered(kept, target.snapshot)
     written = files.write(kept, target.log, target.snapshot.metadata, tests=target.tests)

@@ -23,7 +23,7 @@ from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.files.deletion_vectors import Positions
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.scan import change_feed, skipping
-from dbt.adapters.silt.engine.kernel.table import active_files, storable_schema
+from dbt.adapters.silt.engine.kernel.table import storable_schema
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
 from dbt.adapters.silt.engine.kernel.transaction.changes import Operation, as_strings
 from dbt.adapters.silt.engine.sql.ast import Assignment
@@ -74,19 +74,23 @@ def _run(
     uses_vectors = rows.condition is not None and marking.writes_deletion_vectors(target.snapshot)
     if uses_vectors or change_data.is_recorded(target.snapshot):
         return _mark(spark, target, assigned, rows, candidates, limits)
-    chosen = candidates
-    if rows.condition is not None and active_files.size(candidates) > limits.at_once:
-        found = _read(spark, target, rows, candidates, with_position=True)
-        chosen = file_rows.touched(found.filter(F.col(_CHANGED)), target.log, candidates)
+
+    def to_change() -> DataFrame:
+        return _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
+
+    touched = file_rows.to_rewrite(target, candidates, rows, to_change, limits)
+    chosen, found = touched.files, touched.rows
     frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
     if chosen.num_rows == 0:
         return RowResult(FileChanges(candidates, chosen))
-    counts = {_UPDATED: f"count_if({_CHANGED})"}
+    counts = {_UPDATED: f"count_if({_CHANGED})"} if found is None else {}
+    if not counts and not rules:
+        frame = frame.drop(_CHANGED)  # Spark would copy each row once more to remove the column.
     frame = files.clustered(frame, target.snapshot)
     written = files.write(frame, target.log, target.snapshot.metadata, rules, counts, tests=target.tests)
     changes = FileChanges(candidates, chosen, written)
     file_changes.check_kept(target, changes, file_rows.row_count(target, chosen))
-    updated = written.metrics[_UPDATED]
+    updated = written.metrics[_UPDATED] if found is None else found
     if updated == 0:
         return RowResult(file_changes.drop_written(target, changes))
     return RowResult(changes, updated, written.rows - updated)
