@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -57,13 +58,13 @@ class Outcome:
 class ParquetRows(RowsTable):
     """Rows in Parquet files, as delta-rs writes them too."""
 
-    def _write(self, rows: Rows, data_change: bool = True) -> AddFile:
-        add = super()._write(rows, data_change)
+    def write(self, rows: Rows, data_change: bool = True, **layout: Any) -> AddFile:
+        add = super().write(rows, data_change, **layout)
         file = Path(self.log.store.root) / add.path
         pq.write_table(_arrow(rows), file)
         return replace(add, size=file.stat().st_size)
 
-    def _read(self, adds: Iterable[AddFile]) -> dict[int, int]:
+    def read(self, adds: Iterable[AddFile]) -> dict[int, int]:
         found: dict[int, int] = {}
         for add in adds:
             table = pq.read_table(Path(self.log.store.root) / decode_path(add.path))

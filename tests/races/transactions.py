@@ -62,11 +62,10 @@ class Table(RowsTable):
 
     def commit(self, changes: Changes, reads: ReadSet, base: Snapshot | None = None) -> CommitResult:
         """Commits prepared changes."""
-        return self._commit(base or self.snapshot(), changes, reads)
+        return self.commit_on(base or self.snapshot(), changes, reads)
 
-    def _commit(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> CommitResult:
+    def has_written(self) -> None:
         self.transaction.reach(FILES_WRITTEN)
-        return super()._commit(base, changes, reads)
 
 
 class PhasedStore(FaultyStore):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pyroaring import BitMap64
 
@@ -48,10 +49,10 @@ class RowsTable:
         """Creates version 0 in an existing folder."""
         configuration = configuration or {}
         metadata = Metadata(self.log.clock.new_id(), SCHEMA.to_json(), configuration=configuration)
-        adds = tuple(map(self._write, files))
+        adds = tuple(map(self.write, files))
         protocol = protocol_for(SCHEMA, configuration)
         changes = Changes(Operation("CREATE TABLE"), adds, metadata=metadata, protocol=protocol)
-        return self._commit(None, changes, ReadSet())
+        return self.commit_on(None, changes, ReadSet())
 
     def snapshot(self) -> Snapshot:
         """Returns the newest snapshot, on which a statement is based."""
@@ -59,12 +60,12 @@ class RowsTable:
 
     def rows(self, snapshot: Snapshot | None = None) -> dict[int, int]:
         """Returns the rows of a snapshot, by default the newest; each id occurs once."""
-        return self._read((snapshot or self.log.snapshot()).add_files())
+        return self.read((snapshot or self.log.snapshot()).add_files())
 
     def append(self, rows: Rows, txn: SetTransaction | None = None) -> CommitResult:
         base = self.snapshot()
-        changes = Changes(Operation("WRITE"), (self._write(rows),), transactions=() if txn is None else (txn,))
-        return self._commit(base, changes, ReadSet())
+        changes = Changes(Operation("WRITE"), (self.write(rows),), transactions=() if txn is None else (txn,))
+        return self.commit_on(base, changes, ReadSet())
 
     def rewrite(self, predicate: Expression, change: Change, name: str = "UPDATE") -> CommitResult:
         """Changes the rows for which the predicate holds; a change to None deletes the row."""
@@ -80,7 +81,7 @@ class RowsTable:
     ) -> CommitResult:
         """Changes the rows for which the predicate holds together; rows that the result lacks are deleted."""
         base = self.snapshot()
-        files = [(add, self._read([add])) for add in base.add_files(skipping.prune(base, predicate))]
+        files = [(add, self.read([add])) for add in base.add_files(skipping.prune(base, predicate))]
         chosen = {key: amount for _, rows in files for key, amount in rows.items() if _holds(predicate, key, amount)}
         after = change(chosen)
         removes, adds = [], []
@@ -92,7 +93,7 @@ class RowsTable:
         reads = ReadSet((predicate,), frozenset(add.path for add, _ in files), whole_table=predicate == TRUE)
         transactions = () if txn is None else (txn,)
         changes = Changes(Operation(name), tuple(adds), tuple(removes), transactions=transactions)
-        return self._commit(base, changes, reads)
+        return self.commit_on(base, changes, reads)
 
     def insert_if(
         self, read: Expression, decide: Callable[[Rows], Rows | None], txn: SetTransaction | None = None
@@ -100,25 +101,25 @@ class RowsTable:
         """Inserts rows that depend on the rows for which `read` holds."""
         base = self.snapshot()
         candidates = base.add_files(skipping.prune(base, read))
-        seen = {key: amount for key, amount in self._read(candidates).items() if _holds(read, key, amount)}
+        seen = {key: amount for key, amount in self.read(candidates).items() if _holds(read, key, amount)}
         new = decide(seen)
         if new is None:
             return None
         reads = ReadSet((read,), frozenset(add.path for add in candidates))
         transactions = () if txn is None else (txn,)
-        return self._commit(base, Changes(Operation("WRITE"), (self._write(new),), transactions=transactions), reads)
+        return self.commit_on(base, Changes(Operation("WRITE"), (self.write(new),), transactions=transactions), reads)
 
     def compact(self, files: slice = ALL) -> CommitResult | None:
         """Moves the rows of the files into one file."""
         base = self.snapshot()
         adds = base.add_files()[files]
-        rows = self._read(adds)
+        rows = self.read(adds)
         if not rows:
             return None
-        new = self._write(rows, data_change=False)
+        new = self.write(rows, data_change=False)
         removes = tuple(add.remove(self.log.clock.now_ms(), data_change=False) for add in adds)
         reads = ReadSet(paths=frozenset(add.path for add in adds))
-        return self._commit(base, Changes(Operation("OPTIMIZE"), (new,), removes), reads)
+        return self.commit_on(base, Changes(Operation("OPTIMIZE"), (new,), removes), reads)
 
     def set_property(self, name: str, value: Callable[[Rows], str] | str) -> CommitResult:
         """Sets a property of the table; a function as its value is called with the rows."""
@@ -126,7 +127,7 @@ class RowsTable:
         found = value if isinstance(value, str) else value(self.rows(base))
         metadata = replace(base.metadata, configuration={**base.metadata.configuration, name: found})
         reads = ReadSet(whole_table=not isinstance(value, str))
-        return self._commit(base, Changes(Operation("SET TBLPROPERTIES"), metadata=metadata), reads)
+        return self.commit_on(base, Changes(Operation("SET TBLPROPERTIES"), metadata=metadata), reads)
 
     def turn_on(self, key: str, value: str) -> CommitResult:
         """Turns on a table feature by its property."""
@@ -138,14 +139,14 @@ class RowsTable:
             metadata=metadata,
             protocol=None if protocol == base.protocol else protocol,
         )
-        return self._commit(base, changes, ReadSet())
+        return self.commit_on(base, changes, ReadSet())
 
     def _changed(self, base: Snapshot, add: AddFile, old: Rows, new: Rows) -> list[AddFile]:
         """Returns the files that replace a file: itself with a deletion vector, if the table has them."""
         if not new:
             return []
         if not base.properties.enable_deletion_vectors or not (old.items() & new.items()):
-            return [self._write(new)]
+            return [self.write(new)]
         changed = {key: amount for key, amount in new.items() if old.get(key) != amount}
         kept = new.keys() - changed.keys()
         content = json.loads(self.log.store.read(add.path))
@@ -153,20 +154,31 @@ class RowsTable:
         (vector,) = deletion_vectors.write(self.log.store, self.log.clock, [BitMap64(positions)])
         tags = {DELETED: json.dumps(positions), VECTOR_FILE: deletion_vectors.file_name(vector)}
         marked = replace(add, deletion_vector=vector, data_change=True, tags=tags)
-        return [marked, *([self._write(changed)] if changed else [])]
+        return [marked, *([self.write(changed)] if changed else [])]
 
-    def _commit(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> CommitResult:
+    def has_written(self) -> None:
+        """Is called when the files of a statement are written, before its commit."""
+
+    def commit_on(self, base: Snapshot | None, changes: Changes, reads: ReadSet) -> CommitResult:
+        """Commits the changes of a statement that is based on a snapshot."""
+        self.has_written()
         return commit.commit(self.log, base, changes, reads, self.settings)
 
-    def _write(self, rows: Rows, data_change: bool = True) -> AddFile:
+    def write(self, rows: Rows, data_change: bool = True, **layout: Any) -> AddFile:
+        """Writes a file.
+
+        Args:
+            layout: further fields of its action.
+        """
         path = f"part-{self.log.clock.new_id()}.json.data"
         data = json.dumps(list(rows.items())).encode()
         self.log.store.put(path, data)
         low, high = min(rows), max(rows)
         stats = {"numRecords": len(rows), "minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
-        return AddFile(path, {}, len(data), self.log.clock.now_ms(), data_change, json.dumps(stats))
+        return AddFile(path, {}, len(data), self.log.clock.now_ms(), data_change, json.dumps(stats), **layout)
 
-    def _read(self, adds: Iterable[AddFile]) -> dict[int, int]:
+    def read(self, adds: Iterable[AddFile]) -> dict[int, int]:
+        """Reads the rows of files, without those that deletion vectors delete."""
         found: dict[int, int] = {}
         adds = list(adds)
         vectors = [add.deletion_vector for add in adds if add.deletion_vector is not None]

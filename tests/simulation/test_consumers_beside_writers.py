@@ -56,13 +56,13 @@ class Warehouse:
         rows = self.input.rows(latest) if asked.after is None else self._added(asked.after, latest)
         if not position.is_changed:
             return None
-        adds = (self.consumer._write(rows),) if rows else ()
+        adds = (self.consumer.write(rows),) if rows else ()
         changes = record(self.consumer, Changes(Operation("WRITE"), adds), position)
         return commit(self.consumer.log, base, changes, ReadSet(), CommitSettings())
 
     def _added(self, after: int, latest: Snapshot) -> Rows:
         changed = changes_after(self.input.log, after, latest)
-        return self.input._read(file for each in changed.versions for file in each.inserted)
+        return self.input.read(file for each in changed.versions for file in each.inserted)
 
     def restore_consumer(self) -> object:
         base = self.consumer.snapshot()

@@ -30,7 +30,8 @@ class TestHistories:
         assert max(max(history.turns) for history in histories) < TURNS_WITHOUT_FAULTS / 2
 
     @pytest.mark.parametrize(
-        "kind", ["append", "append once", "transfer", "update", "delete", "insert the total", "compact"]
+        "kind",
+        ["append", "append once", "transfer", "update", "delete", "insert the total", "compact", "upkeep", "optimize"],
     )
     def test_statements_of_each_kind_are_committed_and_fail(self, histories: Sequence[History], kind: str) -> None:
         counts = sum((history.counts for history in histories), Counter[str]())

@@ -11,6 +11,7 @@ import pytest
 from pyroaring import BitMap64
 
 from dbt.adapters.silt.engine.catalog.names import log_end
+from dbt.adapters.silt.engine.commands.maintenance import rewritten_bins
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
@@ -24,6 +25,9 @@ from dbt.adapters.silt.engine.kernel.storage.store import PinnedFolder, PutResul
 from dbt.adapters.silt.engine.kernel.table.actions import DeletionVector
 from dbt.adapters.silt.engine.kernel.table.paths import commit_name
 from dbt.adapters.silt.engine.kernel.transaction import attempt, commit, conflicts
+from dbt.adapters.silt.engine.kernel.transaction.changes import Changes
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.following import without_bin
 from tests.memory_store import MemoryFolder
 from tests.simulation.simulation import simulate
 from tests.simulation.warehouse.oracle import Violation
@@ -31,17 +35,22 @@ from tests.simulation.warehouse.oracle import Violation
 SEEDS = 300
 
 
-def first_violation(start: int = 0, has_folders: bool = True) -> str:
+def first_violation(start: int = 0, has_folders: bool = True, step: int = 1) -> str:
     """Returns the violation of the first of 300 seeds that fails; fails if no seed does.
 
     For rare violations, `start` is just before a failing seed.
     """
-    for seed in range(start, start + SEEDS):
+    for seed in range(start, start + SEEDS, step):
         try:
             simulate(seed, has_folders)
         except Violation as violation:
             return str(violation).rpartition("\n")[2]
     pytest.fail(f"{SEEDS} seeds passed")
+
+
+def first_violation_with_upkeep() -> str:
+    """Returns the same of the seeds with upkeep."""
+    return first_violation(4, step=5)
 
 
 def passed(*_: object) -> None:
@@ -177,3 +186,41 @@ def test_a_vacuum_that_does_not_know_deletion_vectors_is_found() -> None:
 
     with mock.patch.object(vacuum, "needed", without_vectors):
         assert "deleted" in first_violation(38)
+
+
+def test_an_upkeep_whose_moved_rows_look_changed_is_found() -> None:
+    real: Callable[..., Changes] = rewritten_bins._changes
+
+    def marked(*given: Any) -> Changes:
+        changes = real(*given)
+        return replace(changes, adds=tuple(replace(add, data_change=True) for add in changes.adds))
+
+    with mock.patch.object(rewritten_bins, "_changes", marked):
+        assert "readers of changes see moved rows" in first_violation_with_upkeep()
+
+
+def test_an_upkeep_that_brings_deleted_rows_back_is_found() -> None:
+    real = conflicts.check_removed_files_are_not_removed_again
+
+    def only_for_others(winner: WinningCommit, pending: PendingCommit) -> None:
+        if not pending.changes.changes_no_data():
+            real(winner, pending)
+
+    with mock.patch.object(conflicts, "check_removed_files_are_not_removed_again", only_for_others):
+        assert "is there twice" in first_violation_with_upkeep()
+
+
+def test_a_bin_of_which_a_file_is_lost_when_it_is_taken_back_is_found() -> None:
+    def without_a_file(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
+        taken_back = without_bin(winner, pending)
+        if len(taken_back.changes.adds) < len(pending.changes.adds) + 1:
+            return taken_back
+        return replace(taken_back, changes=replace(taken_back.changes, adds=taken_back.changes.adds[:-1]))
+
+    with mock.patch(f"{conflicts.__name__}.without_bin", without_a_file):
+        first_violation_with_upkeep()
+
+
+def test_statements_that_lose_to_upkeep_are_found() -> None:
+    with mock.patch(f"{conflicts.__name__}.without_bin", lambda winner, pending: pending):
+        assert "lost to upkeep" in first_violation_with_upkeep()

@@ -26,11 +26,11 @@ ROOMS = {
     "engine/builds": 1050,
     "engine/catalog": 8735,
     "engine/changed_keys": 1254,
-    "engine/commands": 14204,
+    "engine/commands": 14256,
     "engine/datasource": 2250,
-    "engine/kernel": 24618,
+    "engine/kernel": 24695,
     "engine/sql": 7790,
-    "engine/statements": 8279,
+    "engine/statements": 8280,
     "kept_spark": 1150,
     "materializations": 6667,
     "methods": 2338,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4505,
     "status_lines": 550,
 }
-TOTAL = 111742
+TOTAL = 111873
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

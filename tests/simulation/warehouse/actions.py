@@ -22,7 +22,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitSettings
 from tests.simulation.rows_table import RowsTable
 from tests.simulation.warehouse import rare_states, statements
-from tests.simulation.warehouse.oracle import ATTEMPT, COMMITTED, CRASHED, FAILED, UNKNOWN, Attempt
+from tests.simulation.warehouse.oracle import ATTEMPT, COMMITTED, CRASHED, FAILED, UNKNOWN, Attempt, Violation
 from tests.simulation.warehouse.outcomes import ACCOUNTS, LEDGER, NAMES, QUEUE
 from tests.simulation.warehouse.process import Crash, Process
 from tests.simulation.warehouse.reads import Reads
@@ -39,6 +39,7 @@ class Actions(Reads):
     Attributes:
         levels: the isolation level of each table.
         features: the table features that each table has from the beginning, by their properties.
+        has_upkeep: whether upkeep runs beside the statements.
     """
 
     def __init__(self, world: World, seed: int) -> None:
@@ -49,6 +50,7 @@ class Actions(Reads):
         self._checkpoint_interval = seed // 2 % 3 + 2 if self.keeps_log_shortly else seed % 5 + 3
         self._keys = 1000
         self._drops = 0
+        self.has_upkeep = seed % 5 == 4
         self._kinds = frozenset(statements.KINDS)
         self._targets: tuple[RelationName, ...] = NAMES
         self.weights: Mapping[Action, float] = ACTIONS
@@ -67,6 +69,9 @@ class Actions(Reads):
         elif chance.random() < 0.7:
             self._kinds = frozenset(chance.sample(sorted(statements.KINDS), chance.choice((2, 3))))
             self._targets = (chance.choice(NAMES),)
+        if self.has_upkeep:
+            self._kinds = frozenset({"append", "transfer", "update"} | statements.UPKEEP.keys())
+            self._targets, self.weights = (chance.choice((ACCOUNTS, LEDGER)),), _UPKEEP
 
     def only_append(self, name: RelationName) -> None:
         """Limits a round to appends to one table."""
@@ -121,6 +126,7 @@ class Actions(Reads):
         except (ConcurrentModificationError, CommitAttemptsExhaustedError) as error:
             attempt.outcome = FAILED
             self.judge(process, (name,), error, strikes)
+            check_upkeep_gave_way(statement, error)
             if state := rare_states.of_failure(error):
                 self.world.states[state] += 1
         except (SiltError, ObjectMissing) as error:
@@ -176,7 +182,8 @@ class Actions(Reads):
 
     def create(self, process: Process, name: RelationName) -> None:
         def run(table: RowsTable) -> Any:
-            files = [dict.fromkeys(range(first, first + 3), 100) for first in range(0, _KEYS, 3)]
+            length = 1 if self.has_upkeep else 3
+            files = [dict.fromkeys(range(first, first + length), 100) for first in range(0, _KEYS, length)]
             return table.create(*files, configuration=self._configuration(name))
 
         strikes, attempt = (
@@ -231,7 +238,20 @@ _DROPS: dict[Action, float] = {
 }
 """The actions of a round in which the queue is dropped often."""
 _CHANGES: dict[Action, float] = {Actions.change: 1}
+_UPKEEP: dict[Action, float] = {Actions.change: 10, Actions.read: 1, Actions.checkpoint: 0.5, Actions.vacuum: 1}
 _APPENDS = frozenset({"append", "append once"})
+
+
+def check_upkeep_gave_way(statement: Statement, error: SiltError) -> None:
+    """Checks that no statement that changes rows has lost to upkeep.
+
+    Raises:
+        Violation: if it has.
+    """
+    winner = error.details.get("commit_info", {})
+    is_upkeep = winner.get("operationParameters", {}).get("auto") in (True, "true")
+    if is_upkeep and not statement.moves_rows:
+        raise Violation(f"{statement.name} lost to upkeep: {error}")
 
 
 def remove_garbage(log: DeltaLog) -> None:

@@ -76,6 +76,7 @@ class Version:
     Attributes:
         vectors: the files of deletion vectors, by data file.
         vectors_removed: the data files whose deletion vector this version has removed or replaced.
+        is_data_change: whether readers of changes look into a file that this version adds or removes.
     """
 
     landing: Landing
@@ -87,6 +88,7 @@ class Version:
     features: frozenset[str] = frozenset()
     vectors: dict[str, str] = field(default_factory=dict)
     vectors_removed: set[str] = field(default_factory=set)
+    is_data_change: bool = False
     added: dict[str, dict[int, int]] = field(default_factory=dict)
     removed: dict[str, dict[int, int]] = field(default_factory=dict)
 
@@ -185,8 +187,10 @@ def _next(world: World, landing: Landing, last: Version | None) -> Version:
             version.transactions |= {action["appId"]}
         elif kind == "remove":
             _remove(version, action)
+            version.is_data_change |= action["dataChange"]
         elif kind == "add":
             _add(version, action, json.loads(world.contents[action["path"]]))
+            version.is_data_change |= action["dataChange"]
     _check_time(version, last, actions)
     return version
 
@@ -267,6 +271,7 @@ def _check_step(before: Version, after: Version, attempt: Attempt) -> None:
     statement, what = attempt.statement, f"{attempt.statement.name}: {after.name}"
     if statement.keeps_total:
         _require(sum(before.rows.values()) == sum(after.rows.values()), f"the sum changed by {what}")
+    _require(not (statement.moves_rows and after.is_data_change), f"readers of changes see moved rows: {what}")
     if statement.txn is not None:
         _require(statement.txn in after.transactions, f"no identifier is recorded by {what}")
     if COUNT in statement.properties:

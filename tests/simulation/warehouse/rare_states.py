@@ -38,6 +38,7 @@ VECTOR_REPLACED = "a deletion vector was replaced"
 SAME_FILE = "two processes changed rows of the same file"
 FEATURE_TURNED_ON = "a transaction continued after a winner that turned on a table feature"
 TIME_CORRECTED = "an in-commit timestamp was later than its writer's clock"
+TAKEN_BACK = "a bin of upkeep was taken back"
 FAULTS_ENDED = "faults ended in the middle of statements"
 
 ALL = tuple(value for name, value in dict(globals()).items() if name.isupper() and isinstance(value, str))
@@ -80,7 +81,10 @@ def of_attempts(attempts: Sequence[Attempt], landed: Mapping[int, Version]) -> C
 def of_log(log: Sequence[Version]) -> Counter[str]:
     """Counts the states that the commits of one table show."""
     counts: Counter[str] = Counter()
+    seen: set[str] = set()
     for before, after in itertools.pairwise(log):
+        seen |= before.files.keys()
+        counts[TAKEN_BACK] += bool(seen & (after.added.keys() - before.files.keys()))
         counts[EARLIER_TIME] += _time(after.info, "timestamp") < _time(before.info, "timestamp")
         counts[TIME_CORRECTED] += _time(after.info, "inCommitTimestamp") > _time(after.info, "timestamp") + 60_000
         counts[VECTOR_REPLACED] += len(after.vectors_removed & after.vectors.keys())

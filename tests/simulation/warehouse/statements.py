@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from dbt.adapters.silt.engine.kernel.table.actions import SetTransaction
 from dbt.adapters.silt.engine.kernel.table.expressions import TRUE, And, Column, Comparison, Expression
 from dbt.adapters.silt.engine.kernel.table.properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
 from tests.simulation.rows_table import Rows, RowsTable
+from tests.simulation.warehouse.upkeep import cluster_by, optimize, upkeep
 
 NEW, SHARED = 1000, 5000
 Apply = Callable[[Rows], dict[int, int]]
@@ -39,6 +41,9 @@ KINDS: Mapping[str, float] = {
 }
 """The kinds to choose from, with weights."""
 
+UPKEEP: Mapping[str, float] = {"upkeep": 4, "optimize": 1, "cluster by": 0.5}
+"""Further kinds to choose from in histories with upkeep."""
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -51,6 +56,7 @@ class Statement:
         keeps_total: whether it keeps the sum of the amounts.
         txn: the transaction identifier of a unit of work, which a rerun skips.
         properties: the table properties that it may set.
+        moves_rows: whether it changes no row.
     """
 
     name: str
@@ -60,6 +66,7 @@ class Statement:
     keeps_total: bool = False
     txn: str | None = None
     properties: frozenset[str] = frozenset()
+    moves_rows: bool = False
 
 
 def between(low: int, high: int) -> Expression:
@@ -120,8 +127,9 @@ def transfer(source: int, target: int, amount: int) -> Statement:
     )
 
 
-def compact(files: slice) -> Statement:
-    return Statement("compact", lambda table: table.compact(files), lambda before: dict(before), keeps_total=True)
+def rearrange(name: str, run: Callable[[RowsTable], CommitResult | None]) -> Statement:
+    """A statement that only moves rows to other files, or changes no file."""
+    return Statement(name, run, lambda before: dict(before), keeps_total=True, moves_rows=True)
 
 
 def describe(text: str) -> Statement:
@@ -158,7 +166,7 @@ def by_chance(chance: random.Random, new_key: Callable[[], int], keys: int, kind
     """Draws a statement on a table that started with the keys from 0 to `keys`; new keys start at NEW.
 
     Args:
-        kinds: the kinds of KINDS to choose from.
+        kinds: the kinds of KINDS and UPKEEP to choose from.
     """
     low = chance.randrange(keys)
     high = low + chance.randrange(4)
@@ -169,12 +177,17 @@ def by_chance(chance: random.Random, new_key: Callable[[], int], keys: int, kind
         "delete": lambda: delete(low, high),
         "delete new": lambda: delete(NEW, SHARED - 1),
         "insert the total": lambda: insert_total(new_key()),
-        "compact": lambda: compact(chance.choice((slice(None), slice(2), slice(-2, None)))),
+        "compact": lambda: rearrange(
+            "compact", partial(RowsTable.compact, files=chance.choice((slice(None), slice(2), slice(-2, None))))
+        ),
+        "upkeep": lambda: rearrange("upkeep", upkeep),
+        "optimize": lambda: rearrange("optimize", optimize),
+        "cluster by": lambda: rearrange("cluster by", partial(cluster_by, columns=chance.choice(((), ("id",))))),
         "set a property": lambda: describe(f"note {chance.randrange(1000)}"),
         "count the rows": count_rows,
         "append once": lambda: append_once(f"silt/run/{(key := new_key())}", {key: 7}),
         "turn on a feature": lambda: turn_on(*chance.choice(list(FEATURES.items()))),
         "append shared": lambda: append_once("silt/shared", {SHARED: 7}),
     }
-    chosen = sorted(kinds)
-    return make[chance.choices(chosen, [KINDS[kind] for kind in chosen])[0]]()
+    chosen, weights = sorted(kinds), {**KINDS, **UPKEEP}
+    return make[chance.choices(chosen, [weights[kind] for kind in chosen])[0]]()

@@ -129,6 +129,7 @@ WINNERS: dict[str, tuple[tuple[Action, ...], ...]] = {
     "move, rewritten": (move(ONE),),
     "move, read": (move(TWO),),
     "move, not read": (move(FAR),),
+    "upkeep, rewritten": ((CommitInfo(operation="OPTIMIZE", operation_parameters={"auto": True}), *move(ONE)),),
     "move, then remove, read": (move(TWO), (moved(TWO),)),
     "move, then remove, not read": (move(FAR), (moved(FAR),)),
 }

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
+from unittest import mock
 
 import pytest
 from pyspark.sql import Row
 
 from dbt.adapters.silt.engine.catalog.upkeep import survey
 from dbt.adapters.silt.engine.commands.maintenance.upkeep import upkeep
-from dbt.adapters.silt.engine.commands.target import WriteSettings
+from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, RemoveFile
+from dbt.adapters.silt.engine.kernel.transaction import commit as transaction
 from tests.unit.engine.catalog.test_rollback import Killed, Mortal
 from tests.unit.engine.house import House, side_by_side
 
@@ -213,3 +217,55 @@ def test_an_upkeep_that_is_killed_at_any_step_changes_no_row_and_is_completed_by
             assert step > 5 and number_of_files(house, "a") < 6
             return
     pytest.fail("the steps did not end")
+
+
+def upkeep_before_the_commit(house: House, statement: str) -> Outcome:
+    """Runs a statement; upkeep by another session commits when the statement has written its files."""
+    other, real = house.another(), transaction.commit
+    pending = [lambda: _run(other)]
+
+    def overtaken(*given: Any) -> Any:
+        if pending:
+            pending.pop()()
+        return real(*given)
+
+    with mock.patch.object(transaction, "commit", overtaken):
+        outcome = house.warehouse.execute(statement).outcome
+    assert outcome is not None and not pending
+    return outcome
+
+
+FEATURES = (
+    "'delta.enableDeletionVectors' = 'true'",
+    "'delta.columnMapping.mode' = 'name', 'delta.enableRowTracking' = 'true'",
+)
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=["vectors", "mapped columns and row ids"])
+@pytest.mark.parametrize("clustered", ["", "cluster by (id)"])
+def test_a_statement_takes_back_the_bin_that_upkeep_commits_meanwhile(
+    house: House, features: str, clustered: str
+) -> None:
+    columns = "key bigint generated always as identity, id bigint, v string"
+    house.sql(f"create table a ({columns}) {clustered} tblproperties ({features})")
+    for part in range(5):
+        house.sql(f"insert into a (id, v) select /*+ coalesce(1) */ id + {10 * part}, 'a' from range(10)")
+    before = house.rows("select key, id, if(id = 13, 'b', v) from a order by id")
+    outcome = upkeep_before_the_commit(house, "update a set v = 'b' where id = 13")
+    assert (outcome.statement_attempts, outcome.attempts, outcome.rows_updated) == (1, 2, 1)
+    assert house.rows("select key, id, v from a order by id") == before
+    assert number_of_files(house, "a") in (5, 6)
+    assert kept(house)["a"].bins == 1 and number_of_files(house, "a") < 3
+    assert house.rows("select key, id, v from a order by id") == before
+    house.sql("insert into a (id, v) values (100, 'c')")
+    assert house.rows("select count(distinct key) from a") == [(51,)]
+
+
+def test_readers_of_changes_see_the_changed_row_of_a_bin_that_was_taken_back(house: House) -> None:
+    splintered(house, "a")
+    version = house.log("a").snapshot().version
+    upkeep_before_the_commit(house, "update a set v = 'b' where id = 13")
+    changes = house.rows(f"select id, v, _change_type from silt_changes('main.a', after => {version})")
+    net = Counter((id, v) for id, v, kind in changes if kind == "insert")
+    net.subtract((id, v) for id, v, kind in changes if kind == "delete")
+    assert {row: times for row, times in net.items() if times} == {(13, "b"): 1, (13, "a"): -1}

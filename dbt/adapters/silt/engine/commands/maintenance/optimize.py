@@ -1,10 +1,8 @@
 """Runs OPTIMIZE: merges small files of a partition, drops rows deleted by deletion vectors, or orders or clusters rows.
 
 It changes no row, and so runs under snapshot isolation, next to any reader and writer. Files that are merged into a
-single file are a bin, and each bin is written by its own job. If another writer has removed files of some bins
-meanwhile, the new files of these bins are deleted, and the remaining bins are still committed. A Z-order covers all
-files of a partition, and is computed again each time. `kernel.maintenance.clustering` plans the bins of a clustered
-table.
+single file are a bin, and each bin is written by its own job. A Z-order covers all files of a partition, and is
+computed again each time. `kernel.maintenance.clustering` plans the bins of a clustered table.
 
 Source: delta-spark's OptimizeTableCommand; differences are in `bins`.
 """
@@ -16,7 +14,6 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,9 +21,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.util import inheritable_thread_target
 
-from dbt.adapters.silt.engine.commands import commit
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.maintenance import bins, zorder
+from dbt.adapters.silt.engine.commands.maintenance.rewritten_bins import (
+    OPERATION,
+    RewrittenBin,
+    Sizes,
+    commit_bins,
+    files_of,
+)
 from dbt.adapters.silt.engine.commands.reading import partition_match, scan
 from dbt.adapters.silt.engine.commands.rows import file_rows
 from dbt.adapters.silt.engine.commands.spark import errors, frames
@@ -37,18 +40,14 @@ from dbt.adapters.silt.engine.commands.writing.conversion import fitted
 from dbt.adapters.silt.engine.commands.writing.files import Written
 from dbt.adapters.silt.engine.kernel.errors import (
     ColumnNotFoundError,
-    CommitStateUnknownError,
-    ConcurrentDeleteDeleteError,
-    SiltError,
     UnsupportedStatementError,
 )
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
-from dbt.adapters.silt.engine.kernel.maintenance import clustering
+from dbt.adapters.silt.engine.kernel.maintenance import clustering, file_states
 from dbt.adapters.silt.engine.kernel.maintenance.bins import TARGET_FILE_SIZE, Bin
-from dbt.adapters.silt.engine.kernel.maintenance.file_states import files_of
 from dbt.adapters.silt.engine.kernel.progress import Progress
 from dbt.adapters.silt.engine.kernel.table import active_files
-from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json
+from dbt.adapters.silt.engine.kernel.table.actions import Json
 from dbt.adapters.silt.engine.kernel.table.clustering import (
     PROVIDER,
     Path,
@@ -59,10 +58,6 @@ from dbt.adapters.silt.engine.kernel.table.clustering import (
 )
 from dbt.adapters.silt.engine.kernel.table.schema import StructField
 from dbt.adapters.silt.engine.kernel.table.text_lengths import padded_type
-from dbt.adapters.silt.engine.kernel.transaction.changes import Changes, Operation, ReadSet, as_strings
-from dbt.adapters.silt.engine.kernel.transaction.commit import CommitResult
-
-OPERATION: Final = "OPTIMIZE"
 
 _logger = logging.getLogger(__name__)
 
@@ -92,22 +87,6 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """The sizes of files, in bytes."""
-
-    of_files: tuple[int, ...]
-
-    @property
-    def total(self) -> int:
-        return sum(self.of_files)
-
-    def percentile(self, share: float) -> int:
-        """Returns a percentile as delta-spark computes it, or 0 without files."""
-        ordered = sorted(self.of_files)
-        return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0
-
-
-@dataclass(frozen=True)
 class Optimized:
     """The result of an OPTIMIZE.
 
@@ -134,20 +113,18 @@ class Optimized:
     ended_ms: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Bin:
-    """Files that are rewritten together, and the new files.
+    """Files to rewrite together.
 
     Attributes:
+        order: the columns that their rows are ordered by, if any.
         cube: the cube of the new files in a clustered table.
     """
 
     files: pa.Table
-    written: Written | None = None
+    order: Sequence[Path] = ()
     cube: str = ""
-
-    def adds(self) -> tuple[AddFile, ...]:
-        return () if self.written is None else self.written.adds
 
 
 def optimize(spark: SparkSession, target: Target, layout: Layout, settings: WriteSettings) -> Optimized:
@@ -164,12 +141,13 @@ def optimize(spark: SparkSession, target: Target, layout: Layout, settings: Writ
     target.check_writable()
     zorder.check_columns(snapshot, layout.zorder_by)
     groups = _partitions(spark, snapshot, layout.alias, layout.condition)
-    if _clustering(snapshot, layout):
-        found = files_of(snapshot, of_others=True)
+    columns = _clustering(snapshot, layout)
+    if columns:
+        found = file_states.files_of(snapshot, of_others=True)
         chosen = (
             clustering.full(found) if layout.is_full else clustering.bins(found, _target_size(snapshot), eager=True)
         )
-        planned = [_clustered(target, each) for each in chosen]
+        planned = [_clustered(target, each, columns) for each in chosen]
         return _carried_out(spark, target, layout, planned, settings, considered=snapshot.num_files)
     planned = _planned(snapshot, groups, layout)
     return _carried_out(spark, target, layout, planned, settings, considered=sum(group.num_rows for group in groups))
@@ -184,20 +162,13 @@ def compact(spark: SparkSession, target: Target, bin_: Bin, settings: WriteSetti
     """
     target.check_writable()
     layout = Layout("", is_upkeep=True)
-    is_clustered = _clustering(target.snapshot, layout)
-    chosen = _clustered(target, bin_) if is_clustered else _Bin(target.snapshot.active.with_keys(_keys(bin_)))
-    if chosen.files.num_rows != len(bin_.files):
-        raise ConcurrentDeleteDeleteError("another writer has removed files of it", table=target.name)
+    columns = _clustering(target.snapshot, layout)
+    chosen = _clustered(target, bin_, columns) if columns else _Bin(files_of(target, bin_))
     return _carried_out(spark, target, layout, [chosen], settings, considered=chosen.files.num_rows)
 
 
-def _keys(bin_: Bin) -> list[str]:
-    return [each.key for each in bin_.files]
-
-
-def _clustered(target: Target, bin_: Bin) -> _Bin:
-    files = target.snapshot.active.with_keys(_keys(bin_))
-    return _Bin(files, cube=bin_.cube or target.log.clock.new_id())
+def _clustered(target: Target, bin_: Bin, columns: Sequence[Path]) -> _Bin:
+    return _Bin(files_of(target, bin_), columns, bin_.cube or target.log.clock.new_id())
 
 
 def _carried_out(
@@ -211,11 +182,11 @@ def _carried_out(
 ) -> Optimized:
     snapshot = target.snapshot
     started = target.log.clock.now_ms()
-    done = _rewritten(spark, target, layout, planned, settings.progress)
-    committed, kept = _commit(target, layout, done, settings)
+    done = _rewritten(spark, target, planned, settings.progress)
+    committed, kept = commit_bins(target, _parameters(snapshot, layout), done, settings)
     removed = [add for each in kept for add in snapshot.add_files(each.files)]
     vectors = [add.deletion_vector for add in removed if add.deletion_vector is not None]
-    added = [add for each in kept for add in each.adds()]
+    added = [add for each in kept for add in each.written.adds]
     outcome = Outcome(
         OPERATION,
         target.name,
@@ -262,7 +233,7 @@ def _clustering(snapshot: Snapshot, layout: Layout) -> list[Path]:
 
 def _planned(snapshot: Snapshot, groups: Sequence[pa.Table], layout: Layout) -> list[_Bin]:
     if layout.zorder_by:
-        return [_Bin(group) for group in groups]
+        return [_Bin(group, layout.zorder_by) for group in groups]
     target_size = _target_size(snapshot)
     groups = [group.filter(_is_own(group)) for group in groups]
     return [_Bin(packed) for group in groups for packed in bins.packed(group, target_size)]
@@ -277,19 +248,17 @@ def _target_size(snapshot: Snapshot) -> int:
     return snapshot.properties.target_file_size or TARGET_FILE_SIZE
 
 
-def _rewritten(
-    spark: SparkSession, target: Target, layout: Layout, planned: Sequence[_Bin], progress: Progress
-) -> list[_Bin]:
+def _rewritten(spark: SparkSession, target: Target, planned: Sequence[_Bin], progress: Progress) -> list[RewrittenBin]:
     """Writes the bins, and returns them with their new files; deletes all new files if a bin cannot be written."""
-    done: list[_Bin] = []
+    done: list[RewrittenBin] = []
 
     def rewrite(each: _Bin) -> None:
-        done.append(replace(each, written=_rewrite(spark, target, layout, each)))
+        done.append(RewrittenBin(each.files, _rewrite(spark, target, each)))
         _logger.info("%s: %d of %d bins written", target.name, len(done), len(planned))
         progress(_BINS, len(done), len(planned))
 
     progress(_BINS, 0, len(planned))
-    with discarded_on_error(target.log, (each.written for each in done if each.written is not None)):
+    with discarded_on_error(target.log, (each.written for each in done)):
         _in_parallel(spark, rewrite, planned)
     return done
 
@@ -311,16 +280,15 @@ def _in_parallel(spark: SparkSession, run: Callable[[_Bin], None], planned: Sequ
             raise
 
 
-def _rewrite(spark: SparkSession, target: Target, layout: Layout, bin_: _Bin) -> Written:
+def _rewrite(spark: SparkSession, target: Target, bin_: _Bin) -> Written:
     snapshot, chosen = target.snapshot, bin_.files
     rows = file_rows.row_count(target, chosen)
     df = scan.read_to_rewrite(spark, target.log, snapshot, chosen)
-    columns = _clustering(snapshot, layout) if bin_.cube else layout.zorder_by
     count = max(1, round(active_files.size(chosen) / _target_size(snapshot)))
-    if not columns or (bin_.cube and count == 1):
-        arranged = frames.in_order(df.coalesce(1), columns)
+    if not bin_.order or (bin_.cube and count == 1):
+        arranged = frames.in_order(df.coalesce(1), bin_.order)
     else:
-        arranged = zorder.arranged(df, snapshot.schema, columns, rows, count)
+        arranged = zorder.arranged(df, snapshot.schema, bin_.order, rows, count)
     written = files.write_as_arranged(arranged, target.log, snapshot.metadata)
     with discarded_on_error(target.log, (written,)):
         if written.rows != rows:
@@ -335,76 +303,15 @@ def _tagged(written: Written, snapshot: Snapshot, cube: str) -> Written:
     return replace(written, adds=tuple(adds))
 
 
-def _commit(
-    target: Target, layout: Layout, done: Sequence[_Bin], settings: WriteSettings
-) -> tuple[CommitResult | None, Sequence[_Bin]]:
-    """Commits the bins, without the bins whose files another writer has removed first."""
-    base, kept = target.snapshot, done
-    if not kept and not settings.must_commit:
-        return None, kept
-    while True:
-        try:
-            return commit.commit(target.log, base, _changes(target, layout, kept), ReadSet(), settings), kept
-        except CommitStateUnknownError:
-            raise
-        except ConcurrentDeleteDeleteError:
-            newest = target.log.snapshot()
-            there = _still_there(newest, kept)
-            is_same_table = newest.metadata == base.metadata and newest.protocol == base.protocol
-            lost = [each for each, is_there in zip(kept, there, strict=True) if not (is_there and is_same_table)]
-            _discard(target, lost)
-            if len(lost) in (0, len(kept)):
-                _discard(target, [each for each in kept if each not in lost])
-                raise
-            _logger.info("%s: %d of %d bins were changed by other writers meanwhile", target.name, len(lost), len(done))
-            base, kept = newest, [each for each in kept if each not in lost]
-        except SiltError:
-            _discard(target, kept)
-            raise
-
-
-def _changes(target: Target, layout: Layout, kept: Sequence[_Bin]) -> Changes:
-    now = target.log.clock.now_ms()
-    adds = tuple(replace(add, data_change=False) for each in kept for add in each.adds())
-    removes = tuple(
-        add.remove(now, data_change=False) for each in kept for add in target.snapshot.add_files(each.files)
-    )
-    columns = clustered_by(target.snapshot.schema, target.snapshot.domains)
-    parameters: dict[str, Json] = {
+def _parameters(snapshot: Snapshot, layout: Layout) -> dict[str, Json]:
+    columns = clustered_by(snapshot.schema, snapshot.domains)
+    return {
         "predicate": _json([] if layout.condition is None else [layout.condition]),
         "zOrderBy": _json([".".join(path) for path in layout.zorder_by]),
         "clusterBy": _json(columns),
         "auto": layout.is_upkeep,
         **({"isFull": layout.is_full} if columns else {}),
     }
-    vectors = [remove.deletion_vector for remove in removes if remove.deletion_vector is not None]
-    added = Sizes(tuple(add.size for add in adds))
-    metrics = {
-        "numAddedFiles": len(adds),
-        "numRemovedFiles": len(removes),
-        "numAddedBytes": added.total,
-        "numRemovedBytes": sum(remove.size or 0 for remove in removes),
-        "minFileSize": added.percentile(0),
-        "p25FileSize": added.percentile(0.25),
-        "p50FileSize": added.percentile(0.5),
-        "p75FileSize": added.percentile(0.75),
-        "maxFileSize": added.percentile(1),
-        "numDeletionVectorsRemoved": len(vectors),
-        "numDeletionVectorRowsRemoved": sum(vector.cardinality for vector in vectors),
-        "numDeletionVectorBytesRemoved": sum(vector.size_in_bytes for vector in vectors),
-    }
-    return Changes(Operation(OPERATION, parameters, as_strings(metrics)), adds=adds, removes=removes)
-
-
-def _still_there(snapshot: Snapshot, kept: Sequence[_Bin]) -> list[bool]:
-    there = set(active_files.keys_of(snapshot.files).to_pylist())
-    return [there.issuperset(active_files.keys_of(each.files).to_pylist()) for each in kept]
-
-
-def _discard(target: Target, lost: Sequence[_Bin]) -> None:
-    for each in lost:
-        if each.written is not None:
-            each.written.discard(target.log)
 
 
 def _json(values: Sequence[str]) -> str:

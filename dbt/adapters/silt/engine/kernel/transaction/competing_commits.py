@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -28,12 +28,14 @@ class PendingCommit:
     Attributes:
         base: the snapshot that it is based on.
         isolation_level: see `conflicts.effective_isolation_level`.
+        later: the files that winners have added since the base, by `active_files.file_key`.
     """
 
     base: Snapshot
     changes: Changes
     reads: ReadSet
     isolation_level: IsolationLevel
+    later: Mapping[str, AddFile] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

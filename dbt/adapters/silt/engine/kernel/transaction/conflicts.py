@@ -35,6 +35,7 @@ means that the transaction may have read rows of the file (`ReadSet`), by the fi
 | move, rewritten             | ok     | ok     | Twice          | Twice          | Twice     | ok    | ok        |
 | move, read                  | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
 | move, not read              | ok     | ok     | ok             | Twice          | ok        | ok    | ok        |
+| upkeep, rewritten           | ok     | ok     | ok             | ok             | Twice     | ok    | ok        |
 | move, then remove, read     | ok     | Del SW | Del SW         | Twice          | ok        | ok    | Del       |
 | move, then remove, not read | ok     | ok     | ok             | Twice          | ok        | ok    | Del       |
 
@@ -43,7 +44,8 @@ UPDATE and MERGE; `overwrite` removes all files; `rearrange` has dataChange=fals
 write them to other files, and so runs under SnapshotIsolation regardless of the table's level; `alter` changes
 metadata; `constrain` changes metadata and has read all rows, like a new CHECK constraint or REPLACE TABLE: it applies
 to the rows of every other writer, so it runs under Serializable regardless of the table's level. In the rows, `vector`
-means that the winner replaces a file's deletion vector, and `move` that it rewrites a file with dataChange=false.
+means that the winner replaces a file's deletion vector, `move` that it rewrites a file with dataChange=false, and
+`upkeep` that it does so by itself (`following.py`).
 
 The errors: ConcurrentDropError, ProtocolChangedError, MetadataChangedError, ConcurrentDomainError,
 ConcurrentTransactionError, ConcurrentAppendError (Add), ConcurrentDeleteReadError (Del), ConcurrentDeleteDeleteError
@@ -79,6 +81,7 @@ from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
 from dbt.adapters.silt.engine.kernel.transaction.changes import DROP_OPERATION, Changes
 from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit, conflict
 from dbt.adapters.silt.engine.kernel.transaction.enablement import only_enables
+from dbt.adapters.silt.engine.kernel.transaction.following import continued_after, without_bin
 from dbt.adapters.silt.engine.kernel.transaction.validation import loses_features
 
 
@@ -111,8 +114,12 @@ def check_conflicts(winner: WinningCommit, pending: PendingCommit) -> PendingCom
     check_transactions(winner, pending)
     check_added_files(winner, pending)
     check_removed_files_were_not_read(winner, pending)
+    pending = without_bin(winner, pending)
     check_removed_files_are_not_removed_again(winner, pending)
-    return _continued_after(winner, pending)
+    moved = _moved_reads(winner, pending)
+    if moved:
+        pending = replace(pending, reads=replace(pending.reads, paths=pending.reads.paths | moved))
+    return continued_after(winner, pending)
 
 
 def check_drop(winner: WinningCommit, pending: PendingCommit) -> None:
@@ -188,23 +195,6 @@ def check_removed_files_are_not_removed_again(winner: WinningCommit, pending: Pe
     if files:
         what = "removed files that it removes or rewrites too"
         raise conflict(errors.ConcurrentDeleteDeleteError, what, winner, pending, files)
-
-
-def _continued_after(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
-    """Returns the transaction as it continues after a winner that it does not conflict with.
-
-    The winner's protocol, metadata and domains apply to it too, and rows that the winner moved still count as read.
-    """
-    protocol = next(iter(winner.of(actions.Protocol)), pending.base.protocol)
-    metadata = next(iter(winner.of(actions.Metadata)), pending.base.metadata)
-    moved = _moved_reads(winner, pending)
-    if moved:
-        pending = replace(pending, reads=replace(pending.reads, paths=pending.reads.paths | moved))
-    domains = {domain.domain: domain for domain in winner.of(actions.DomainMetadata)}
-    if protocol is pending.base.protocol and metadata is pending.base.metadata and not domains:
-        return pending
-    kept = {name: domain for name, domain in {**pending.base.domains, **domains}.items() if not domain.removed}
-    return replace(pending, base=replace(pending.base, protocol=protocol, metadata=metadata, domains=kept))
 
 
 def _matching_adds(added: Sequence[actions.AddFile], pending: PendingCommit) -> list[actions.AddFile]:

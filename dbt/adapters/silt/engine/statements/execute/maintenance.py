@@ -13,7 +13,8 @@ from dbt.adapters.silt.engine.commands.maintenance import optimize as optimize_c
 from dbt.adapters.silt.engine.commands.maintenance import restore as restoring
 from dbt.adapters.silt.engine.commands.maintenance import upkeep as upkeep_command
 from dbt.adapters.silt.engine.commands.maintenance import vacuum as vacuum_command
-from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized, Sizes
+from dbt.adapters.silt.engine.commands.maintenance.optimize import Layout, Optimized
+from dbt.adapters.silt.engine.commands.maintenance.rewritten_bins import OPERATION, Sizes
 from dbt.adapters.silt.engine.commands.maintenance.upkeep import Kept
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import RETENTION_CHECK, Retention, Vacuumed
 from dbt.adapters.silt.engine.commands.spark.session_settings import is_checked
@@ -63,7 +64,7 @@ def _optimize(context: Context, statement: ast.Optimize) -> Result:
         answer = context.rows([(log.store.root, _metrics(optimized))], _OPTIMIZED)
         return Result(answer.dataframe, optimized.outcome, note=_of_optimize(optimized))
 
-    return run_on_table(context, statement, Verb(optimize_command.OPERATION), run)
+    return run_on_table(context, statement, Verb(OPERATION), run)
 
 
 def _optimize_tables(context: Context, statement: ast.OptimizeTables) -> Result:
