@@ -46,6 +46,7 @@ ONLY: Final[Mapping[str, Mapping[str, str]]] = {
         "TestSparkIncrementalConstraintsColumnsEqualDatabricksHTTP.test__constraints_wrong_column_data_types": NAMES,
         "TestSparkIncrementalConstraintsColumnsEqualDatabricksHTTP.test__constraints_correct_column_data_types": NAMES,
         "TestQueryTimeout": TIMEOUT,
+        "TestStoreTestFailuresAsGeneric": NONE,
         "TestReplace": NONE,
         "TestRight": NONE,
         "TestUniqueKeySpark.test__one_unique_key": NONE,

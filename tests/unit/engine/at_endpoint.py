@@ -38,8 +38,9 @@ def close() -> None:
     _open.close()
 
 
-def _end(client: Any) -> None:
+def _end(session: SparkSession) -> None:
     """Ends the session of a client. `stop` would hold a lock of PySpark that the endpoint, in this process, needs."""
+    client: Any = session.client
     atexit.unregister(client._on_exit)
     client.release_session()
     client.close()
@@ -73,7 +74,7 @@ class HouseAtEndpoint(House):
         self.place = place
         address = f"sc://localhost:{server(place.location, place.behind).port}/;token={_TOKEN}"
         self.client: SparkSession = SparkSession.builder.remote(address).create()
-        _open.callback(_end, self.client.client)
+        _open.callback(_end, self.client)  # a session that nothing refers to closes its client
 
     def sql(self, text: str, txn: tuple[str, int] | None = None) -> DataFrame:
         if txn is not None:

@@ -516,7 +516,7 @@ class Warehouse:
             return frames_of, list(resolved.texts[len(queries) :])
 
     def still_reads(self, text: str) -> bool:
-        """Returns whether Spark still knows the session views that a text of a DataFrame of `resolved` names."""
+        """Returns whether Spark still knows the views and functions that a text of a DataFrame of `resolved` names."""
         return self._session.snapshot_views.holds(text)
 
     @property

@@ -62,6 +62,17 @@ def test_a_query_whose_rows_are_no_longer_kept_fails_instead_of_reading_others(
     assert client.run("rows(spark.sql('select id from main.orders'))") == [[1], [2], [7], [8]]
 
 
+def test_a_query_calls_functions_of_the_warehouse(client: Program) -> None:
+    client.run("spark.sql('create function main.twice(x int) returns int return x * 2')")
+    client.run("spark.sql('create function main.least() returns bigint return select min(id) from main.orders')")
+    client.run("query = spark.sql('select twice(2) as a, main.least() as b')")
+    assert client.run("rows(query)") == [[4, 1]]
+    client.run("spark.sql('delete from main.orders where id = 1')")
+    assert client.run("rows(query)") == [[4, 1]]
+    assert client.run("rows(spark.table('main.orders').selectExpr('main.twice(1)', 'main.least()'))") == [[2, 2]]
+    client.run("[spark.sql(f'drop function main.{name}') for name in ('twice', 'least')] and None")
+
+
 def test_plans_read_tables_at_one_moment_wherever_they_name_them(client: Program) -> None:
     client.run("""spark.sql("create or replace table main.names (id bigint, name string)")""")
     client.run("""spark.sql("insert into main.names values (1, 'a'), (2, 'b')")""")

@@ -166,10 +166,21 @@ class SnapshotViews:
             return self._functions[key]
 
     def holds(self, text: str) -> bool:
-        """Returns whether the views of this instance that a text names still exist."""
-        quoted = re.findall(rf"`((?:[^`]|``)+/{self._token}\.\d+)`", text)  # the name of a path contains backquotes
+        """Returns whether the views and functions that a text names still exist, with those in the functions."""
         with self._lock:
-            return all(label.replace("``", "`") in self._labels for label in quoted)
+            bodies = {label: body for (_, _, body), label in self._functions.items()}
+            left, seen = [text], set[str]()
+            while left:
+                found = {each.replace("``", "`") for each in self._quoted(left.pop())} - seen
+                if not all(each in self._labels or each in bodies for each in found):
+                    return False
+                seen |= found
+                left += [bodies[each] for each in found if each in bodies]
+            return True
+
+    def _quoted(self, text: str) -> list[str]:
+        """Returns the labels in a text; the name of a path contains backquotes, which are doubled."""
+        return re.findall(rf"`((?:[^`]|``)+/{self._token}\.\d+)`", text)
 
     def functions_in(self, texts: Iterable[str]) -> Mapping[str, str]:
         """Returns the identifiers of session functions that texts call -> the names of the functions they replace."""
