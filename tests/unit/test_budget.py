@@ -18,7 +18,7 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
-    "endpoint": 4794,
+    "endpoint": 4796,
     "engine": 1201,
     "engine/answers": 1250,
     "engine/arrow": 1164,
@@ -37,10 +37,10 @@ ROOMS = {
     "records": 2178,
     "report": 1815,
     "runs": 4856,
-    "session": 4505,
+    "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 111884
+TOTAL = 111933
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

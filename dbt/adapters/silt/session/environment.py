@@ -21,6 +21,7 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.catalog.names.locations import check_locations
 from dbt.adapters.silt.engine.catalog.open_databases import open_databases, open_location
 from dbt.adapters.silt.engine.commands.spark import session_settings
+from dbt.adapters.silt.engine.commands.spark.errors import SPARKS
 from dbt.adapters.silt.engine.kernel.errors import SiltError, SparkEndedError
 from dbt.adapters.silt.engine.kernel.storage.store import Store
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
@@ -33,7 +34,7 @@ from dbt.adapters.silt.session import class_archive, early_spark, kept
 from dbt.adapters.silt.session.handle import OpenSession, SiltHandle
 from dbt.adapters.silt.session.jars import ACCELERATED
 from dbt.adapters.silt.session.registration import HiveMetastore, Registration
-from dbt.adapters.silt.session.spark import SessionPool, has_only_own_spark, why_not_kept
+from dbt.adapters.silt.session.spark import SessionPool, forget_ended, has_only_own_spark, why_not_kept
 
 if TYPE_CHECKING:
     from dbt.adapters.silt.runs.statement_runner import StatementRunner
@@ -55,6 +56,7 @@ def _never() -> bool:
 
 
 _CHECK_SECONDS = 0.1
+_ENDING_SECONDS = 5.0
 _Opened = TypeVar("_Opened")
 
 
@@ -211,6 +213,8 @@ class Environment:
     def warehouse(self, file_locations: Container[str] = (), branch: Branch | None = None) -> Warehouse:
         """Returns the warehouse for a new session, whose statements are independent of each other.
 
+        If the Spark of this process has ended, another is started.
+
         Args:
             branch: the branch of the profile's database that they can only read.
             file_locations: as for `open`.
@@ -222,7 +226,12 @@ class Environment:
             on = branch or self.branch
             return self._warehouse.for_session(session, branch=on, is_read_only=branch is not None)
 
-        warehouse = self._of_living_spark(opened)
+        try:
+            warehouse = self._of_living_spark(opened)
+        except (SparkEndedError, *SPARKS):
+            if not forget_ended(_ENDING_SECONDS):
+                raise
+            warehouse = opened()
         warehouse.settings = replace(warehouse.settings, file_locations=file_locations)
         return warehouse
 
@@ -237,6 +246,14 @@ class Environment:
             if not self._credentials.keep_alive:
                 raise
             return opening()
+
+    def check_living(self, warehouse: Warehouse) -> None:
+        """Raises SparkEndedError if the Spark of a session has ended, and another has been started since."""
+        if self._pool is not None and self._pool.has_lost(warehouse.spark):
+            raise SparkEndedError(
+                "the Spark of this session has ended, and the session's views and settings with it",
+                remedy="Connect again: a new session has a new Spark",
+            )
 
     def release(self, warehouse: Warehouse) -> None:
         """Releases the session of a warehouse that is not used again."""

@@ -134,6 +134,31 @@ def stop_spark() -> None:
             running.stop()
 
 
+def forget_ended(seconds: float) -> bool:
+    """Forgets the Spark that this module has started if its Java has ended, so that the next session starts another.
+
+    Args:
+        seconds: how long to wait for the end of a Java that does not answer.
+
+    Returns:
+        whether it has ended.
+    """
+    global _running
+    with _lock:
+        running = _running
+        if running is None or running.java is None:
+            return False
+        try:
+            running.java.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        _running = None
+        with contextlib.suppress(Py4JError, OSError):
+            running.context.stop()
+        running.stop()  # again: PySpark's part of it that is left
+        return True
+
+
 def note_launch(archive: Path, asked: Sequence[str]) -> None:
     """Notes next to an archive how Java was started, so that it can be started the same way (`java_launch`).
 
@@ -154,6 +179,11 @@ class SessionPool:
     def acquire(self) -> SparkSession:
         """Returns a session without another's temporary views, functions or settings; raises as `open_session` does."""
         return open_session(self._settings)
+
+    def has_lost(self, session: SparkSession) -> bool:
+        """Returns whether the Spark of a session has ended and this process has forgotten it; a server tells itself."""
+        is_embedded = self._settings.remote is None and self._settings.keep_alive is None
+        return is_embedded and spark_seams.active_context() is not session.sparkContext
 
     def release(self, session: SparkSession) -> None:
         """Releases a session that is not used again; on a server, closes it."""

@@ -93,6 +93,7 @@ class Session:
         """The engine in this session, which is opened when it is first needed; on the branch of its run, if it has one.
 
         Raises:
+            SparkEndedError: if the session's Spark has ended.
             SiltError: if Spark cannot be started, the branch cannot be opened, or the session has ended.
         """
         house = self._opened()
@@ -108,6 +109,7 @@ class Session:
                 if self._has_ended:
                     raise ended()
                 self._warehouse = self._warehouse or self._house.open()
+        self._house.environment.check_living(self._warehouse)
         return self._warehouse
 
     @property
