@@ -139,6 +139,23 @@ def test_a_plan_has_the_result_of_plain_connect(compared: Program, call: str) ->
     assert served == plain
 
 
+def test_a_message_that_is_too_large_for_plain_connect_is_too_large_here(compared: Program) -> None:
+    compared.run(
+        """
+def sent(size, port, bearer):
+    options = [("grpc.max_send_message_length", -1)]
+    call = grpc.insecure_channel(f"localhost:{port}", options).unary_unary("/spark.connect.SparkConnectService/Config")
+    try:
+        call(bytes(size), metadata=[("authorization", f"Bearer {bearer}")])
+    except grpc.RpcError as error:
+        return error.code().name
+"""
+    )
+    for size, code in ((2**27 - 200, "INVALID_ARGUMENT"), (2**27 + 1, "RESOURCE_EXHAUSTED")):
+        assert compared.run(f"sent({size}, address, token)") == code
+    assert compared.run(f"sent({2**27 + 1}, other_port, other_token)") == "RESOURCE_EXHAUSTED"
+
+
 def test_the_comparison_finds_a_statement_without_a_result(compared: Program, endpoint: Program, folder: Path) -> None:
     """A client sends the text of such a statement again, which the numbers of commits show."""
     compared.run("spark.sql('create or replace table main.planted (id bigint)')")

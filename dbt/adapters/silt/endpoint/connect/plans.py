@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import grpc
 import pyarrow as pa
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.proto import base_pb2 as pb
 from pyspark.sql.connect.proto import expressions_pb2 as pe
 from pyspark.sql.connect.proto import relations_pb2 as pr
 
 from dbt.adapters.silt.endpoint.connect import catalog_calls, expressions
-from dbt.adapters.silt.endpoint.connect.backend import forget_oldest
+from dbt.adapters.silt.endpoint.connect.backend import Failed, encoded, forget_oldest
 from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.engine import spark_seams
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, UnsupportedStatementError
@@ -216,8 +217,12 @@ def _replace(relation: pr.Relation, by: pr.Relation) -> None:
     relation.common.CopyFrom(common)
 
 
-def opened(message: Message) -> bool:
-    """Replaces compressed plans in a message by their contents, in place; returns whether there were any."""
+def opened(message: Message) -> list[pb.Plan]:
+    """Replaces compressed plans in a message by their contents, in place, and returns these plans.
+
+    Raises:
+        Failed: if a plan cannot be decompressed, or is too long.
+    """
     compressed = [
         each
         for each in messages(message)
@@ -225,8 +230,31 @@ def opened(message: Message) -> bool:
     ]
     for plan in compressed:
         packed = plan.compressed_operation
-        with pa.CompressedInputStream(pa.BufferReader(packed.data), "zstd") as stream:
-            content = stream.read(_MOST_BYTES)
-        is_root = packed.op_type == packed.OP_TYPE_RELATION
-        (plan.root if is_root else plan.command).ParseFromString(content)
-    return bool(compressed)
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(packed.data), "zstd") as stream:
+                content = stream.read(_MOST_BYTES + 1)
+            if len(content) > _MOST_BYTES:
+                raise unreadable(f"it has more than {_MOST_BYTES:,} bytes")
+            is_root = packed.op_type == packed.OP_TYPE_RELATION
+            (plan.root if is_root else plan.command).ParseFromString(content)
+        except (OSError, DecodeError) as error:
+            raise unreadable(str(error)) from error
+    return compressed
+
+
+def close(plans: list[pb.Plan]) -> None:
+    """Compresses the plans that `opened` has returned again: as they are now, they may be too large for a message."""
+    for plan in plans:
+        is_root = plan.WhichOneof("op_type") == "root"
+        content = encoded(plan.root if is_root else plan.command)
+        packed = pb.Plan.CompressedOperation(
+            data=pa.compress(content, "zstd", asbytes=True), compression_codec=pb.COMPRESSION_CODEC_ZSTD
+        )
+        packed.op_type = packed.OP_TYPE_RELATION if is_root else packed.OP_TYPE_COMMAND
+        plan.compressed_operation.CopyFrom(packed)
+
+
+def unreadable(why: str) -> Failed:
+    """Returns the failure of a request that cannot be read, in the words of Spark."""
+    text = f"[CONNECT_INVALID_PLAN.CANNOT_PARSE] Cannot decompress or parse the input plan ({why})"
+    return Failed(grpc.StatusCode.INVALID_ARGUMENT, text)

@@ -33,7 +33,9 @@ from dbt.adapters.silt.engine.kernel.errors import InvalidSettingError
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.sql.ast import ResetSetting, SetSetting, Statement
 
-_MOST_BYTES: Final = 256 * 1024 * 1024
+_MOST_BYTES: Final = 128 * 1024 * 1024
+"""The largest message, as at Spark's own server and in PySpark's client."""
+
 _MOST_CALLS: Final = 512
 """The calls at the same time: each waits on a thread of its own."""
 
@@ -177,12 +179,12 @@ class Service:
         self, method: Method, request: pb.ExecutePlanRequest, raw: bytes, context: grpc.ServicerContext
     ) -> Iterator[bytes]:
         known = self._session(request, context)
-        is_opened = plans.opened(request.plan)
+        opened = plans.opened(request.plan)
         operation = known.operations.find(request.operation_id) or self._started(known, request)
         if operation is None:
             with known.session.in_use():
-                is_other = _resolved(known, request.plan) or is_opened
-                yield from self._passed_on(known, method, request, encoded(request) if is_other else raw, context)
+                passed = _resolved(known, request, request.plan, opened, raw)
+                yield from self._passed_on(known, method, request, passed, context)
             return
         yield from operation.answers()
         if not operation.can_reattach:
@@ -220,9 +222,8 @@ class Service:
     def _analyze(self, method: Method, raw: bytes, context: grpc.ServicerContext) -> bytes:
         request = _parsed(method, raw)
         known = self._session(request, context)
-        is_opened = plans.opened(request)
-        is_other = _resolved(known, request) or is_opened
-        return known.backend.pass_on(method, encoded(request) if is_other else raw, context)
+        opened = plans.opened(request)
+        return known.backend.pass_on(method, _resolved(known, request, request, opened, raw), context)
 
     def _config(self, method: Method, raw: bytes, context: grpc.ServicerContext) -> bytes:
         request = _parsed(method, raw)
@@ -367,13 +368,21 @@ def _run(known: ConnectSession, plan: pb.Plan, operation: Operation, work: Work)
         raise operation.failure(error, lambda: known.session.catalog) from error
 
 
-def _resolved(known: ConnectSession, part: Any) -> bool:
-    """Checks a plan, and resolves its names in place; returns whether it has any."""
+def _resolved(known: ConnectSession, request: Any, part: Any, opened: list[pb.Plan], raw: bytes) -> bytes:
+    """Checks a plan, resolves its names in place, and returns the bytes of the request.
+
+    Args:
+        part: the part of the request that contains the plan.
+        opened: the plans in it that were compressed. Spark gets what was checked, not the bytes that came.
+        raw: the bytes of the request if nothing was changed.
+    """
     rules.check(part, known.session.warehouse.settings)
     try:
-        return known.plans.resolve(part)
+        is_other = known.plans.resolve(part)
     except Exception as error:
         raise of_error(error, lambda: known.session.catalog) from error
+    plans.close(opened)
+    return encoded(request) if is_other or opened else raw
 
 
 def _check_artifacts(known: ConnectSession, request: Any) -> None:
@@ -391,5 +400,4 @@ def _parsed(method: Method, raw: bytes) -> Any:
     try:
         return method.request.FromString(raw)
     except DecodeError as error:
-        text = f"[CONNECT_INVALID_PLAN.CANNOT_PARSE] the request cannot be parsed: {error}"
-        raise Failed(grpc.StatusCode.INVALID_ARGUMENT, text) from error
+        raise plans.unreadable(str(error)) from error
