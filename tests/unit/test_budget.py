@@ -18,7 +18,7 @@ ROOMS = {
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
-    "endpoint": 4796,
+    "endpoint": 4833,
     "engine": 1201,
     "engine/answers": 1250,
     "engine/arrow": 1164,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 111933
+TOTAL = 111970
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -255,6 +255,21 @@ def test_a_large_plan_that_the_client_compresses_passes(client: Program) -> None
     assert client.run(f"{many}.count()") == 2
 
 
+def test_spark_is_not_told_of_each_answer_that_a_client_has(client: Program, endpoint: Program) -> None:
+    endpoint.run("from dbt.adapters.silt.endpoint.connect.backend import Backend; told, kept = [], Backend.pass_on")
+    endpoint.run(
+        """
+def noted(self, method, raw, context):
+    told.append(method.path.rpartition("/")[2])
+    return kept(self, method, raw, context)
+Backend.pass_on = noted
+"""
+    )
+    assert client.run("spark.range(3_000_000).toArrow().num_rows") == 3_000_000
+    endpoint.run("Backend.pass_on = kept")
+    assert endpoint.run("told.count('ReleaseExecute')") <= 1  # at the end
+
+
 def test_a_statement_of_the_same_run_is_applied_once_whichever_session_sends_it(client: Program, folder: Path) -> None:
     client.run("first, again = connected(), connected()")
     client.run("for each in (first, again): each.conf.set('silt.run_id', 'nightly-42')")

@@ -286,12 +286,13 @@ class Service:
         request = _parsed(method, raw)
         known = self._session(request, context, opens=False)
         operation = known.operations.find(request.operation_id)
-        if operation is None:
-            if request.HasField("release_all"):
-                known.limited.ended(request.operation_id)
+        is_all = request.HasField("release_all")
+        if operation is None and is_all:
+            known.limited.ended(request.operation_id)
             return known.backend.pass_on(method, raw, context)
-        if request.HasField("release_all"):
+        if operation is not None and is_all:
             operation.release()
+        # PySpark tells of each answer that it has; Spark need not know: it keeps only the last megabytes it has sent.
         return encoded(
             pb.ReleaseExecuteResponse(
                 session_id=request.session_id,
