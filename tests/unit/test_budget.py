@@ -30,7 +30,7 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 24695,
     "engine/sql": 7790,
-    "engine/statements": 8291,
+    "engine/statements": 8302,
     "kept_spark": 1150,
     "materializations": 6667,
     "methods": 2338,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 111970
+TOTAL = 111981
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

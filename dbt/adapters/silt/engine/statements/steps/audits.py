@@ -175,7 +175,7 @@ class StatementJudge:
     expected: tuple[RowTest, ...] = field(default=(), init=False)
     _results: tuple[AuditResult, ...] | None = field(default=None, init=False)
     _quarantined: int = field(default=0, init=False)
-    _moved: int = field(default=0, init=False)
+    _rewritten: tuple[Written, Written] | None = field(default=None, init=False)
 
     @cached_property
     def _row_tests(self) -> Mapping[Audit, RowTest]:
@@ -222,7 +222,7 @@ class StatementJudge:
             after = [new if each is before else each for each in written]
             judged = replace(self._judged(log, base, changes, after), instead=(changes, new))
             judged = self._accepted(log, base, changes, after, judged)
-        self._moved = before.rows - new.rows
+        self._rewritten = before, new
         discard_folder(log, before.folder)
         return judged
 
@@ -320,8 +320,11 @@ class StatementJudge:
                 now = replace(now, active=TableFiles(active_files.FILES.empty_table()))
             note_reads(log, self._judged_state(log, now, {}).reads)
             self._check(log, now)
-        if self._moved and outcome.rows_inserted is not None:
-            outcome = replace(outcome, rows_inserted=outcome.rows_inserted - self._moved)
+        if self._rewritten is not None and outcome.rows_inserted is not None:
+            before, new = self._rewritten
+            rows = outcome.rows_inserted + new.rows - before.rows
+            added = outcome.files_added + len(new.adds) - len(before.adds)
+            outcome = replace(outcome, rows_inserted=rows, files_added=added)
         return replace(outcome, audits=self._results or (), quarantined=self._quarantined)
 
     def _state(self, log: DeltaLog, base: Snapshot | None, changes: Changes) -> Snapshot:

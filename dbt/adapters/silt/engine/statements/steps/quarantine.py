@@ -25,7 +25,7 @@ from dbt.adapters.silt.engine.commands.target import TableLocation, Target, Writ
 from dbt.adapters.silt.engine.commands.writing import files
 from dbt.adapters.silt.engine.commands.writing.files import Routed, Written
 from dbt.adapters.silt.engine.kernel.errors import RelationExistsError, UnsupportedStatementError
-from dbt.adapters.silt.engine.kernel.identifiers import quote
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Json
@@ -38,6 +38,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     StructType,
     nullable,
 )
+from dbt.adapters.silt.engine.kernel.table.type_widening import is_widening
 from dbt.adapters.silt.engine.kernel.transaction.branch_log import branch_of
 from dbt.adapters.silt.engine.sql.ast import CreateMode
 from dbt.adapters.silt.engine.statements.resolve.resolve import Cut
@@ -79,7 +80,8 @@ class Quarantine:
         """Checks that rows with these columns can be added.
 
         Raises:
-            RelationExistsError: if the name is another relation's: a view's, or a table's with other columns.
+            RelationExistsError: if the name is that of a view, or of a table that lacks the columns of a quarantine or
+                has a column whose type is neither the same nor wider.
             UnsupportedStatementError: if a column has the name of a column that the quarantine adds.
         """
         own = {each.name for each in _OWN}
@@ -93,9 +95,15 @@ class Quarantine:
         there = self._columns()
         if there is None:
             return
+        if not own <= there.keys():
+            raise self._taken(f"it is no quarantine table, which has the columns {quoted_list(sorted(own))}")
         wanted = _types(StructType((*schema, *_OWN)))
-        if not there.items() <= wanted.items() or not own <= there.keys():
-            raise self._taken("it has other columns than the table whose rows it would quarantine")
+        for name, kind in there.items():
+            new = wanted.get(name, kind)
+            if new != kind and not is_widening(new, kind):
+                raise self._taken(
+                    f"its column {quote(name)} has the type {kind.sql_name}, and in the table {new.sql_name}"
+                )
 
     def _columns(self) -> Mapping[str, DataType] | None:
         entry = self.context.catalog.find(self.name)
