@@ -26,10 +26,10 @@ ROOMS = {
     "engine/builds": 1050,
     "engine/catalog": 8735,
     "engine/changed_keys": 1254,
-    "engine/commands": 14256,
+    "engine/commands": 14257,
     "engine/datasource": 2250,
-    "engine/kernel": 24695,
-    "engine/sql": 7790,
+    "engine/kernel": 24703,
+    "engine/sql": 7791,
     "engine/statements": 8302,
     "kept_spark": 1150,
     "materializations": 6667,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 111981
+TOTAL = 111992
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

@@ -88,5 +88,5 @@ class TestClusteredNodes:
         write_file(GROWING.format(more="liquid_clustered_by='nope'"), "models", "growing.sql")
         before = snapshot_of(project, "growing").version
         [result] = run_dbt(["run", "--select", "growing"], expect_pass=False)
-        assert "there is no column nope to cluster by" in str(result.message)
+        assert "CLUSTER BY names the column nope, which does not exist" in str(result.message)
         assert snapshot_of(project, "growing").version == before

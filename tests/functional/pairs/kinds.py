@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 from dbt.tests.util import run_dbt
 
+from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.files import write_files
 
 Rows: TypeAlias = "Sequence[tuple[Any, ...]]"
@@ -44,6 +45,7 @@ _TABLES: Final = {
 }
 """The node of each kind; the tables are in the order in which they read each other."""
 KINDS: Final = (*_TABLES, "files")
+TABLES: Final = tuple(kind for kind in KINDS if kind not in ("views", "files"))
 PARTS: Final = {
     "views": ("seeds",),
     "differences": ("seeds", "files", "views"),
@@ -201,6 +203,49 @@ class Kinds:
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
         return {"part.sql": MACROS}
+
+
+class Life:
+    """Observations after each step of a project: the rows of each node, and the messages of the nodes."""
+
+    def __init__(self, project: Any) -> None:
+        self.project = project
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.messages: dict[str, Any] = {}
+
+    def run(self, query: str) -> Any:
+        return self.project.run_sql(query, fetch="all")
+
+    def note(self, step: str, messages: Any = None) -> None:
+        self.rows[step] = contents(self.run, self.project.test_schema)
+        self.messages[step] = messages
+
+
+class KeptUpKinds(Kinds):
+    """The project over three days of builds, with upkeep at the end of each, and more of it before the third."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "publish": "after_tests", "reuse": "unchanged", "upkeep": {"budget": "2 minutes"}}
+
+    @pytest.fixture(scope="class")
+    def life(self, project: Any, landing: Path, program: Warehouse) -> Life:
+        life = self.new_life(project)
+        life.note("empty", build("first", "--empty"))
+        life.note("first", build("first"))
+        next_day(project, landing)
+        life.note("second", build("second"))
+        for statement in self.before_the_third(project.test_schema):
+            program.sql(statement)
+        life.note("third", build("third"))
+        return life
+
+    def new_life(self, project: Any) -> Life:
+        return Life(project)
+
+    def before_the_third(self, schema: str) -> Iterable[str]:
+        """Returns statements that change no row."""
+        return ()
 
 
 def next_day(project: Any, landing: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pytest
@@ -10,48 +10,21 @@ import pytest
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.table.clustering import clustered_by
 from dbt.adapters.silt.engine.warehouse import Warehouse
-from tests.functional.pairs.kinds import KINDS, Kinds, build, contents, days, next_day, node_of, table_of
+from tests.functional.pairs.kinds import KINDS, TABLES, KeptUpKinds, Life, days, node_of, table_of
 
 CLUSTERED: Final = {"+liquid_clustered_by": ["id"], "+tblproperties": {"delta.enableDeletionVectors": "true"}}
-TABLES: Final = tuple(kind for kind in KINDS if kind not in ("views", "files"))
-
-
-class Life:
-    """Observations after each step: the rows of each node, and the messages of the nodes."""
-
-    def __init__(self, project: Any) -> None:
-        self.project = project
-        self.rows: dict[str, dict[str, Any]] = {}
-        self.messages: dict[str, Any] = {}
-
-    def note(self, step: str, messages: Any = None) -> None:
-        self.rows[step] = contents(lambda query: self.project.run_sql(query, fetch="all"), self.project.test_schema)
-        self.messages[step] = messages
 
 
 @pytest.mark.connect
 @pytest.mark.kept
-class TestClusteredNodesOfEveryKind(Kinds):
-    @pytest.fixture(scope="class")
-    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
-        return {**silt_target, "publish": "after_tests", "reuse": "unchanged", "upkeep": {"budget": "2 minutes"}}
-
+class TestClusteredNodesOfEveryKind(KeptUpKinds):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
         hook = "alter table {{ this }} set tblproperties ('hooked' = 'true')"
         return {"models": CLUSTERED, "snapshots": CLUSTERED, "seeds": {**CLUSTERED, "+post-hook": hook}}
 
-    @pytest.fixture(scope="class")
-    def life(self, project: Any, landing: Path, program: Warehouse) -> Life:
-        life = Life(project)
-        life.note("empty", build("first", "--empty"))
-        life.note("first", build("first"))
-        next_day(project, landing)
-        life.note("second", build("second"))
-        for kind in TABLES:
-            program.sql(f"optimize {project.test_schema}.{table_of(kind)} full")
-        life.note("third", build("third"))
-        return life
+    def before_the_third(self, schema: str) -> Iterable[str]:
+        return (f"optimize {schema}.{table_of(kind)} full" for kind in TABLES)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_clustered_table_has_the_rows_of_each_day(self, life: Life, kind: str) -> None:

@@ -24,6 +24,7 @@ from dbt.adapters.silt.report.document import Source, document
 from tests.unit.cli.house import House, rows
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">\u2028&amp;"
+UPKEEP = "compacted 3 tables, 12 GB, 2m10s of 5m; 4 tables wait"
 SECRET = "the-password-of-the-profile"
 _NOW = datetime.now(timezone.utc)
 
@@ -48,7 +49,7 @@ def build(house: House, target: Path) -> None:
     write(target / "run_results.json", run_results())
     write(target / "sources.json", sources())
     good, bad = CommandResult.of(Ending.SUCCESS, ()), CommandResult.of(Ending.FAILED, run_results()["results"])
-    entries = [entry("monday", 120, good), entry("tuesday", 5, bad), entry("broken", 60)]
+    entries = [entry("monday", 120, replace(good, upkeep=UPKEEP)), entry("tuesday", 5, bad), entry("broken", 60)]
     write(target / "silt_runs.json", {"runs": entries})
     built = result("model.shop.orders", "success", (0, 8), 1, "v0")
     KeptResults(target).keep("monday-1", "build", [built])

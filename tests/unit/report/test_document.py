@@ -43,6 +43,7 @@ def test_each_run_has_its_result_its_failures_and_its_nodes(project: Project) ->
         ["model.shop.late", "test.shop.unique_id"],
     )
     assert tuesday["counts"] == {"pass": 1, "warn": 1, "error": 2, "skip": 1, "reused": 1}
+    assert (monday["upkeep"], "upkeep" in tuesday) == (shop.UPKEEP, False)
     assert states_of(project, monday["commands"][0]) == {"model.shop.orders": "built"}
     assert (runs["broken"]["state"], "nodes" in runs["broken"]["commands"][0]) == ("broken off", False)
 

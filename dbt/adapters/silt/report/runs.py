@@ -107,6 +107,7 @@ def _known_json(known: KnownRun | None, texts: Texts) -> Mapping[str, Any]:
         "counts": dict(known.counts),
         "failed": [texts.number(each) for each in known.failed_ids],
         "problems": list(known.problems),
+        "upkeep": known.upkeep,
     }
 
 

@@ -17,7 +17,7 @@ KeyOf = Callable[[Sequence[RelationName], Snapshot], Sequence[str]]
 """Returns the columns that identify a row of a relation, given its names on both sides and its newer version."""
 
 _AUDIT = "dbt_test__audit"
-"""The custom schema for the stored failures of tests, which are no models."""
+"""The custom schema for the stored failures of tests, which belong to no model."""
 
 
 @dataclass(frozen=True)

@@ -229,6 +229,7 @@ _STATEMENTS: Final[Mapping[tuple[str, ...], str]] = {
 """The remedies for statements of other platforms, by the words that begin them."""
 
 _CLAUSES: Final[Mapping[tuple[str, ...], str]] = {
+    ("CLUSTER", "BY", "AUTO"): "Name the columns that queries filter by: cluster by (column, ...)",
     ("ADD", "PARTITION"): _NO_NEW_PARTITION,
     ("ADD", "IF", "NOT", "EXISTS", "PARTITION"): _NO_NEW_PARTITION,
     ("ADD",): "Write `add column name type`",

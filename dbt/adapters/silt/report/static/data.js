@@ -69,7 +69,7 @@ const Silt = {};
       const skip = named(["node", "table", "ms", "version", "batch", "reused"], values);
       return { ...skip, node: text(skip.node), table: text(skip.table), batch: text(skip.batch) };
     });
-    const recorded = { state: raw.state || null, counts: raw.counts || {}, failed: (raw.failed || []).map(text), problems: raw.problems || [] };
+    const recorded = { state: raw.state || null, counts: raw.counts || {}, failed: (raw.failed || []).map(text), problems: raw.problems || [], upkeep: raw.upkeep || null };
     return { id: raw.id, last: raw.last, targets: raw.targets || [], clients: raw.clients || [], commands: (raw.commands || []).map((each) => command(each, text)), skips, commits: [], recorded };
   }
 

@@ -30,7 +30,8 @@
     draw();
     const states = [...new Set(nodes.map(stateOf))];
     return [h("h1", {}, Silt.runName(run), " ", badge(run.state)), h("p", { class: "quiet id" }, `run id ${run.id}, `, age(run.last)),
-      tiles(run, nodes), run.recorded.problems.length ? section("Error", run.recorded.problems.map((each) => h("pre", {}, each))) : null,
+      tiles(run, nodes), run.recorded.upkeep ? h("p", { class: "quiet" }, `Upkeep: ${run.recorded.upkeep}`) : null,
+      run.recorded.problems.length ? section("Error", run.recorded.problems.map((each) => h("pre", {}, each))) : null,
       failures(model, nodes), commands(model, run, nodes),
       section("Nodes and tests", h("div", { class: "filters" }, filter("Find", "q", query, draw), choice("State", "state", query, states, draw)), list)];
   }

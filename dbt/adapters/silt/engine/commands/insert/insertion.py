@@ -77,10 +77,7 @@ def write(target: Target, placed: Placed, kept: DataFrame | None = None) -> Writ
         rows = placed.df.withColumn(_INSERTED, F.expr("true")).unionByName(kept, allowMissingColumns=True)
         inserted, routable = f"count_if({_INSERTED})", f"coalesce({_INSERTED}, false)"
     metrics = {_INSERTED: inserted}
-    rows = files.clustered(rows, target.snapshot)
-    written = files.write(
-        rows, target.log, placed.metadata, placed.checks, metrics, tests=target.tests, routable=routable
-    )
+    written = files.write_to(target, rows, placed.metadata, placed.checks, metrics, routable=routable)
     gone = sum(each.rows for each in written.routed)
     return replace(written, metrics={_INSERTED: int(written.metrics[_INSERTED]) - gone}, is_new=kept is None)
 

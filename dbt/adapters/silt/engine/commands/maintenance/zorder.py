@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.kernel.errors import ColumnNotFoundError, Unsuppor
 from dbt.adapters.silt.engine.kernel.files.statistics import indexed_columns
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.table.clustering import Path, column_at
 from dbt.adapters.silt.engine.kernel.table.schema import DataType, DecimalType, PrimitiveType, StructType
 
 _MOST_COLUMNS = 21
@@ -110,17 +111,12 @@ def _ranged(df: DataFrame, order: Sequence[Column], files: int) -> DataFrame:
     return ranged.drop(_TIE)
 
 
-def _found(schema: StructType, path: tuple[str, ...], table: str) -> tuple[tuple[str, ...], DataType]:
+def _found(schema: StructType, path: Path, table: str) -> tuple[Path, DataType]:
     """Returns the column's path by physical names, and its type."""
-    physical: list[str] = []
-    inside: DataType = schema
-    for name in path:
-        member = inside.field(name) if isinstance(inside, StructType) else None
-        if member is None:
-            raise ColumnNotFoundError(f"there is no column `{'.'.join(path)}`", table=table)
-        physical.append(member.physical_name)
-        inside = member.type
-    return tuple(physical), inside
+    found = column_at(schema, path)
+    if found is None:
+        raise ColumnNotFoundError(f"there is no column `{'.'.join(path)}`", table=table)
+    return found
 
 
 def _key(schema: StructType, path: tuple[str, ...]) -> Column:

@@ -231,8 +231,7 @@ def _new_rows(
 def _write(sides: Sides, rows: DataFrame, metadata: Metadata, rules: Sequence[Check]) -> Written:
     numbers = [COPY, *(clause.number for clause in sides.clauses.all if not clause.deletes)]
     metrics = {str(number): f"count_if({ACTION} = {number})" for number in numbers}
-    rows = files.clustered(rows, sides.target.snapshot)
-    return files.write(rows, sides.target.log, metadata, rules, metrics, tests=sides.target.tests)
+    return files.write_to(sides.target, rows, metadata, rules, metrics)
 
 
 def _check(sides: Sides, written: Written, counts: Mapping[int, int], left: int) -> None:

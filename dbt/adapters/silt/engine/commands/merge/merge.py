@@ -356,8 +356,7 @@ def _write(
         metrics |= join.metrics()
     gone = ", ".join(map(str, clauses.deletions))
     only = f"{ACTION} not in ({gone})" if gone else None
-    new_rows = files.clustered(new_rows, target.snapshot)
-    written = files.write(new_rows, target.log, metadata, rules, metrics, only, target.tests)
+    written = files.write_to(target, new_rows, metadata, rules, metrics, only)
     counts = {number: int(written.metrics[str(number)]) for number in numbers}
     changes = FileChanges(found.opened, found.sides.chosen, written)
     return Merged(changes, counts, int(written.metrics[str(COPY)]), metadata), written.metrics

@@ -58,8 +58,7 @@ def separated(spark: SparkSession, target: Target, source: DataFrame) -> tuple[D
     snapshot, name = target.snapshot, target.name
     given = store_assignment.assign(source, snapshot.schema, name, by_name=True)
     checks = (*given.checks, *table_checks(snapshot.schema, snapshot.properties, name))
-    rows = files.clustered(given.df, snapshot)
-    written = files.write(rows, target.log, snapshot.metadata, checks, tests=target.tests, routable="true")
+    written = files.write_to(target, given.df, snapshot.metadata, checks, routable="true")
     stored = scan.read(spark, target.log, target.snapshot, files_table(written.adds))
     return stored.select(*map(quote, source.columns)), written
 

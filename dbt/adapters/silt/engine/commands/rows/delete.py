@@ -78,8 +78,7 @@ def _mark(
     written = None
     if plan.files_to_rewrite.num_rows:
         left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
-        left = files.clustered(marking.gathered(left, plan, 0, limits), target.snapshot)
-        written = files.write(left, target.log, target.snapshot.metadata, tests=target.tests)
+        written = files.write_to(target, marking.gathered(left, plan, 0, limits), target.snapshot.metadata)
         file_changes.check_kept(target, FileChanges(candidates, plan.files_to_rewrite, written), plan.num_survivors)
     changes = marking.changes(target, candidates, plan, written)
     changes = replace(changes, removed=pa.concat_tables([whole, changes.removed]))
@@ -104,8 +103,7 @@ def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Tab
         return RowResult(FileChanges(candidates, chosen))
     read = file_rows.counted(spark, target, chosen, without=touched.rows)
     kept = read.frame.alias(rows.alias).filter(~_matches(rows))
-    kept = files.clustered(kept, target.snapshot)
-    written = files.write(kept, target.log, target.snapshot.metadata, tests=target.tests)
+    written = files.write_to(target, kept, target.snapshot.metadata)
     changes = FileChanges(candidates, chosen, written)
     file_changes.check_read(target, changes, read, written.rows)
     with discarded_on_error(target.log, changes.uncommitted):

@@ -86,8 +86,7 @@ def _run(
     counts = {_UPDATED: f"count_if({_CHANGED})"} if found is None else {}
     if not counts and not rules:
         frame = frame.drop(_CHANGED)  # Spark would copy each row once more to remove the column.
-    frame = files.clustered(frame, target.snapshot)
-    written = files.write(frame, target.log, target.snapshot.metadata, rules, counts, tests=target.tests)
+    written = files.write_to(target, frame, target.snapshot.metadata, rules, counts)
     changes = FileChanges(candidates, chosen, written)
     file_changes.check_kept(target, changes, file_rows.row_count(target, chosen))
     updated = written.metrics[_UPDATED] if found is None else found
@@ -121,8 +120,7 @@ def _mark(
     left = scan.read_to_rewrite(spark, target.log, target.snapshot, plan.files_to_rewrite, only=plan.survivors)
     both = new.unionByName(left.withColumn(_CHANGED, F.lit(False)), allowMissingColumns=True)
     metadata = target.snapshot.metadata
-    gathered = files.clustered(marking.gathered(both, plan, plan.num_deleted, limits), target.snapshot)
-    written = files.write(gathered, target.log, metadata, rules, tests=target.tests)
+    written = files.write_to(target, marking.gathered(both, plan, plan.num_deleted, limits), metadata, rules)
     file_changes.check_kept(
         target, FileChanges(candidates, plan.removed, written), plan.num_deleted + plan.num_survivors
     )

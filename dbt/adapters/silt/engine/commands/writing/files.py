@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.audits.row_tests import RowTest
 from dbt.adapters.silt.engine.commands.commit import discard_folder, discarded_on_error
 from dbt.adapters.silt.engine.commands.spark import errors, frames, partitions, session_settings, stored_columns
+from dbt.adapters.silt.engine.commands.target import Target
 from dbt.adapters.silt.engine.commands.writing import row_ids
 from dbt.adapters.silt.engine.commands.writing.checks import Check, partition_checks
 from dbt.adapters.silt.engine.kernel.errors import (
@@ -36,7 +37,6 @@ from dbt.adapters.silt.engine.kernel.errors import (
 from dbt.adapters.silt.engine.kernel.files.statistics import TRUSTED, from_footers
 from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
-from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile, Metadata
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns, logical_paths
@@ -192,9 +192,21 @@ class _Watched:
                 raise rule.error(count, observed[f"example {position}"])
 
 
-def clustered(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
-    """Returns rows to write in the order of the table's clustering columns within each task; runs no further stage."""
-    return frames.in_order(rows, logical_paths(snapshot.schema, clustering_columns(snapshot.domains)))
+def write_to(
+    target: Target,
+    df: DataFrame,
+    metadata: Metadata,
+    checks: Sequence[Check] = (),
+    metrics: Mapping[str, str] | None = None,
+    only: str | None = None,
+    routable: str | None = None,
+) -> Written:
+    """Writes rows in the order of the table's clustering columns within each task, with the target's row tests;
+    otherwise as `write`.
+    """
+    snapshot = target.snapshot
+    ordered = frames.in_order(df, logical_paths(snapshot.schema, clustering_columns(snapshot.domains)))
+    return write(ordered, target.log, metadata, checks, metrics, only, target.tests, routable)
 
 
 def write(

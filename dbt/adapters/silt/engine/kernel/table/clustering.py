@@ -8,7 +8,7 @@ clustered by. Sources: the Delta specification, section "Clustered Table"; the t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from dbt.adapters.silt.engine.kernel import foreign_json
@@ -26,6 +26,7 @@ from dbt.adapters.silt.engine.kernel.table.schema import (
     DecimalType,
     MapType,
     PrimitiveType,
+    StructField,
     StructType,
 )
 
@@ -147,27 +148,24 @@ def _columns_text(columns: Sequence[str]) -> str:
 
 
 def _checked_column(path: Path, schema: StructType, indexed: Collection[Path], table: str) -> Path:
-    name, physical = ".".join(map(quote_if_needed, path)), list[str]()
-    data_type: DataType = schema
-    for part in path:
-        member = data_type.field(part) if isinstance(data_type, StructType) else None
-        if member is None:
-            raise ColumnNotFoundError(f"there is no column {name} to cluster by", table=table)
-        physical.append(member.physical_name)
-        data_type = member.type
+    name = ".".join(map(quote_if_needed, path))
+    found = column_at(schema, path)
+    if found is None:
+        raise ColumnNotFoundError(f"CLUSTER BY names the column {name}, which does not exist", table=table)
+    physical, data_type = found
     if not _is_ordered(data_type):
         raise UnsupportedStatementError(
             f"files cannot be clustered by {name}: its type {data_type.sql_name} has no minimum and maximum",
             remedy="Cluster by columns of numbers, strings, dates or times",
             table=table,
         )
-    if tuple(physical) not in indexed:
+    if physical not in indexed:
         raise UnsupportedStatementError(
             f"files cannot be clustered by {name}, because they have no statistics of it",
             remedy="Add it to `delta.dataSkippingStatsColumns`, or raise `delta.dataSkippingNumIndexedCols`",
             table=table,
         )
-    return tuple(physical)
+    return physical
 
 
 def _is_ordered(data_type: DataType) -> bool:
@@ -176,30 +174,40 @@ def _is_ordered(data_type: DataType) -> bool:
     return isinstance(data_type, PrimitiveType) and data_type.name in _ORDERED
 
 
-def _logical_path(schema: StructType, path: Path) -> Path:
-    names: list[str] = []
-    inside: DataType = schema
-    for part in path:
-        members = inside.fields if isinstance(inside, StructType) else ()
-        member = next((each for each in members if each.physical_name == part), None)
-        names.append(part if member is None else member.name)
-        inside = inside if member is None else member.type
-    return tuple(names)
-
-
 def physical_path(schema: StructType, path: Path) -> Path:
     """Returns the path of a column by physical names; `element`, `key` and `value` are kept."""
-    names = []
+    steps = _steps(schema, path, StructType.field)
+    return tuple(part.lower() if field is None else field.physical_name for part, field in steps)
+
+
+def column_at(schema: StructType, path: Path) -> tuple[Path, DataType] | None:
+    """Returns the path of a column, by physical names, and its type; None if there is no such column."""
+    fields = [field for _, field in _steps(schema, path, StructType.field) if field is not None]
+    return (physical_path(schema, path), fields[-1].type) if len(fields) == len(path) else None
+
+
+def _logical_path(schema: StructType, path: Path) -> Path:
+    return tuple(part if field is None else field.name for part, field in _steps(schema, path, _by_physical_name))
+
+
+def _by_physical_name(inside: StructType, name: str) -> StructField | None:
+    return next((each for each in inside.fields if each.physical_name == name), None)
+
+
+def _steps(
+    schema: StructType, path: Path, find: Callable[[StructType, str], StructField | None]
+) -> Iterator[tuple[str, StructField | None]]:
+    """Yields for each part of a path the part, and the field that it names, if any."""
     inside: DataType = schema
     for part in path:
-        field = inside.field(part) if isinstance(inside, StructType) else None
-        if field is not None:
-            names.append(field.physical_name)
-            inside = field.type
-            continue
-        names.append(part.lower())
-        if isinstance(inside, ArrayType):
-            inside = inside.element_type
-        elif isinstance(inside, MapType):
-            inside = inside.key_type if part.lower() == "key" else inside.value_type
-    return tuple(names)
+        field = find(inside, part) if isinstance(inside, StructType) else None
+        inside = _inside(inside, part) if field is None else field.type
+        yield part, field
+
+
+def _inside(data_type: DataType, part: str) -> DataType:
+    if isinstance(data_type, ArrayType):
+        return data_type.element_type
+    if isinstance(data_type, MapType):
+        return data_type.key_type if part.lower() == "key" else data_type.value_type
+    return data_type
