@@ -25,6 +25,12 @@ OF_SHARD = $(if $(SHARD),--shard $(SHARD))
 # The engine's tests that run Spark.
 ENGINE_ON_SPARK = tests/unit/engine tests/corpus --ignore tests/unit/engine/kernel --ignore tests/unit/engine/sql --ignore tests/unit/engine/catalog
 
+# Those that a plain client runs by SQL alone.
+STATEMENTS = tests/unit/engine/statements
+ENGINE_BY_SQL = tests/unit/engine/test_sql.py $(STATEMENTS)/test_collations.py $(STATEMENTS)/transactions/test_transaction_names.py \
+	$(patsubst %,$(STATEMENTS)/execute/test_%.py,alter_view change_of_kind computed_values conditions constraints create_like \
+	enforced_keys foreign_keys functions)
+
 .PHONY: help setup java demo test test-rest test-all test-changed test-long test-environment test-connect test-endpoint test-kept coverage test-cloud test-projects test-dbt-spark check bench simulate processes processes-spark chaos places cluster-faults race mutants docs clean
 .DEFAULT_GOAL := help
 
@@ -84,8 +90,8 @@ WITHOUT_SPARK = $(BIN)/python -m pytest --without-spark -m "not long" -n $(WORKE
 test-connect: $(SHARED) ## run the engine's tests that use Spark over Spark Connect
 	@$(WITH_JAVA) $(BIN)/python -m pytest --connect -n $(WORKERS) --dist loadscope $(ENGINE_ON_SPARK)
 
-test-endpoint: $(SHARED) ## run statements of the engine's tests through the Connect door of `silt endpoint`, by a plain client of PySpark
-	@$(WITH_JAVA) $(BIN)/python -m pytest --connect --endpoint tests/unit/engine/test_sql.py
+test-endpoint: $(SHARED) ## run the engine's tests of SQL through the Connect door of `silt endpoint`, by a plain client of PySpark
+	@$(WITH_JAVA) $(BIN)/python -m pytest --connect --endpoint -n $(WORKERS) --dist loadscope $(ENGINE_BY_SQL)
 
 test-kept: $(SHARED) ## run the same tests and a part of dbt's suite on a kept Spark (keep_alive)
 	@$(WITH_JAVA) $(BIN)/python -m pytest --kept -n $(WORKERS) --dist loadscope tests/functional/suite $(ENGINE_ON_SPARK)
