@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 
 _READS: Final = 9
+_COURSES: Final = ("scattered_with", "scattered_without", "neighbouring_with", "neighbouring_without")
 _COLUMNS: Final = "id, uuid() as v, cast(id % 1000 as double) as amount"
 
 
@@ -103,7 +104,8 @@ def report(course: Course, rows: int) -> None:
     print(
         f"{course.name:<22} full read {full:.2f}, point query {point:.2f} of a fresh table; "
         f"written again {again / merged:.2f} of {merged / 1e6:.1f} MB; files {files}; "
-        f"merge {merge * 1000:.0f} ms; upkeep {course.upkeep:.1f} s"
+        f"merge {merge * 1000:.0f} ms; upkeep {course.upkeep:.1f} s",
+        flush=True,
     )
 
 
@@ -113,14 +115,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--merges", type=int, default=1000)
     parser.add_argument("--changed", type=int, default=1000)
     parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--only", choices=_COURSES, nargs="+", default=_COURSES)
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(open_session(SessionSettings(master="local[2]", spark_conf={})), folder)
-        for name, scattered in (("scattered", True), ("neighbouring", False)):
-            for every in (given.every, 0):
-                course = Course(warehouse, f"{name}_{'with' if every else 'without'}")
-                course.run(given.rows, given.merges, given.changed, every, scattered)
-                report(course, given.rows)
+        for name in given.only:
+            course = Course(warehouse, name)
+            every = given.every if name.endswith("_with") else 0
+            course.run(given.rows, given.merges, given.changed, every, name.startswith("scattered"))
+            report(course, given.rows)
 
 
 if __name__ == "__main__":

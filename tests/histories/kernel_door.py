@@ -50,6 +50,7 @@ from tests.histories.workload import (
 )
 from tests.simulation.rows_table import Rows, RowsTable, RowTwice
 from tests.simulation.warehouse.actions import remove_garbage
+from tests.simulation.warehouse.upkeep import upkeep
 
 _WIDTH: Final = 10**12
 _RUNS: Final = 5
@@ -57,6 +58,7 @@ _SETTINGS: Final = CommitSettings(max_attempts=50)
 _CHECKPOINTS: Final = 7
 _MOST_FILES: Final = 12
 _NEAR: Final = 100
+_UPKEEP_SIZE: Final = 1000
 _PREFIX: Final = "histories."
 
 
@@ -185,6 +187,8 @@ class _Statement:
                 clock = self.table.log.clock
                 first = -1 - int(clock.jitter() * _MOST_FILES)
                 self.table.compact(slice(first, first + 1 + int(clock.jitter() * 3) or None))
+            case "upkeep":
+                upkeep(self.table, target_size=_UPKEEP_SIZE)
             case "vacuum":
                 remove_garbage(self.table.log)
             case "checkpoint":

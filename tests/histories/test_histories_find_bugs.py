@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import TypeVar
 from unittest import mock
@@ -13,7 +14,10 @@ from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.prepared import Settle
 from dbt.adapters.silt.engine.kernel.publication.publication_tables import ExistingTable
 from dbt.adapters.silt.engine.kernel.storage.store import Store
+from dbt.adapters.silt.engine.kernel.table.actions import AddFile
 from dbt.adapters.silt.engine.kernel.transaction import commit, conflicts
+from dbt.adapters.silt.engine.kernel.transaction.competing_commits import PendingCommit, WinningCommit
+from dbt.adapters.silt.engine.kernel.transaction.following import without_bin
 from tests.faulty_store import FaultyStore
 from tests.fixed_clock import FixedClock
 from tests.histories import kernel_door
@@ -104,6 +108,25 @@ def test_rows_that_were_read_and_are_moved_and_then_removed() -> None:
 def test_files_that_are_removed_twice() -> None:
     with mock.patch.object(conflicts, "check_removed_files_are_not_removed_again", passed):
         assert "statement applied twice" in first_anomalies(("append", "optimize"))
+
+
+BESIDE_UPKEEP = ("append", "insert and read", "delete", "add", "upkeep")
+
+
+def test_upkeep_and_bins_that_are_taken_back_are_no_anomaly() -> None:
+    for seed in range(5):
+        assert check(Run(theme(seed, BESIDE_UPKEEP, Level.SERIALIZABLE)).history()) == [], seed
+
+
+def test_a_bin_that_is_taken_back_without_the_removal_of_its_new_file() -> None:
+    def kept(winner: WinningCommit, pending: PendingCommit) -> PendingCommit:
+        taken_back = without_bin(winner, pending)
+        new = {add.path for add in winner.of(AddFile)}
+        left = tuple(each for each in taken_back.changes.removes if each.path not in new)
+        return replace(taken_back, changes=replace(taken_back.changes, removes=left))
+
+    with mock.patch(f"{conflicts.__name__}.without_bin", kept):
+        assert first_anomalies(BESIDE_UPKEEP)
 
 
 def test_a_unit_of_work_that_two_clients_do_at_the_same_time() -> None:

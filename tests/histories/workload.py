@@ -39,9 +39,10 @@ class Request:
     """The request of a client in a statement.
 
     Attributes:
-        kind: `append`, `insert`, `delete`, `declare`, `add`, `transfer`, `read`, `transaction`, or one of MAINTENANCE;
-            the first statement of a transaction can be a `claim`: it inserts into a set, after a statement that changes
-            the rows of the set to the same rows. If that finds no row, it changes nothing, and has read the empty set.
+        kind: `append`, `insert`, `delete`, `declare`, `add`, `transfer`, `read`, `transaction`, `upkeep`, or one of
+            MAINTENANCE; the first statement of a transaction can be a `claim`: it inserts into a set, after a statement
+            that changes the rows of the set to the same rows. If that finds no row, it changes nothing, and has read
+            the empty set.
         table: the table that it changes; of a read, one of its tables; of a transaction, the first that it changes.
         writes: what it writes.
         lists, sets: what it reads, in the same statement.
@@ -212,7 +213,7 @@ class _Draw:
         table = self.chance.choice(self.workload.tables)
         if kind == "read":
             return self._read(table)
-        if kind in MAINTENANCE:
+        if kind in (*MAINTENANCE, "upkeep"):
             return Request(kind, table)
         if kind in ("transaction", "claim"):
             return self._transaction(kind == "claim")

@@ -200,11 +200,12 @@ def test_files_are_deleted_after_their_retention_but_not_those_of_clones(house: 
     assert len(list(commits(house, "a", "VACUUM END"))) == 1
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("after", "clustered"), [(False, ""), (True, ""), (True, "cluster by (id)")])
 def test_an_upkeep_that_is_killed_at_any_step_changes_no_row_and_is_completed_by_the_next(
-    house: House, after: bool
+    house: House, after: bool, clustered: str
 ) -> None:
-    house.sql("create table a (id bigint) tblproperties ('delta.deletedFileRetentionDuration' = 'interval 0 seconds')")
+    retention = "'delta.deletedFileRetentionDuration' = 'interval 0 seconds'"
+    house.sql(f"create table a (id bigint) {clustered} tblproperties ({retention})")
     for step in range(1, 60):
         house.sql("insert into a select /*+ repartition(6) */ id from range(60)")
         before, left = house.rows("select count(*), sum(id) from a"), [step]
