@@ -16,13 +16,19 @@ TOKEN: Final = "correct-horse-battery-staple"
 
 
 @contextmanager
-def endpoint(warehouse: Path, *options: str) -> Iterator[dict[str, Any]]:
-    """Runs `silt endpoint` on a free port, and stops it by Ctrl-C, unless the block has killed it."""
-    command = [sys.executable, "-m", "dbt.adapters.silt.cli", "endpoint", "--warehouse", str(warehouse)]
+def endpoint(warehouse: Path | None, *options: str, project: Path | None = None) -> Iterator[dict[str, Any]]:
+    """Runs `silt endpoint` on a free port, and stops it by Ctrl-C, unless the block has killed it.
+
+    Args:
+        project: the folder of the dbt project whose warehouse and Spark it uses, if no warehouse is given.
+    """
+    command = [sys.executable, "-m", "dbt.adapters.silt.cli", "endpoint"]
+    named = () if warehouse is None else ("--warehouse", str(warehouse))
     process = subprocess.Popen(
-        [*command, "--port", "0", "--json", *options],
+        [*command, *named, "--port", "0", "--json", *options],
         stdout=subprocess.PIPE,
         text=True,
+        cwd=project,
         env={**os.environ, "SILT_ENDPOINT_TOKEN": TOKEN},
     )
     assert process.stdout is not None

@@ -1,0 +1,1 @@
+"""The cost of the endpoint beside the Spark behind it."""
