@@ -8,14 +8,18 @@ The changed keys are scattered over the table, or neighbours; a tenth of them is
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
+from benchmarks.clustering import delta_spark_process
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.table.actions import AddFile
@@ -23,40 +27,54 @@ from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 
 _READS: Final = 9
+_AUTO: Final = ", 'delta.autoOptimize.autoCompact' = 'true'"
+_DELTA_SPARK: Final = Path(delta_spark_process.__file__)
 _COURSES: Final = ("scattered_with", "scattered_without", "neighbouring_with", "neighbouring_without")
 _COLUMNS: Final = "id, uuid() as v, cast(id % 1000 as double) as amount"
 
 
 @dataclass
 class Course:
-    """A table while it is changed."""
+    """A table while it is changed.
+
+    Attributes:
+        location: its folder, if delta-spark writes it.
+    """
 
     warehouse: Warehouse
     name: str
+    location: str = ""
     seconds: list[float] = field(default_factory=list)
     upkeep: float = 0.0
 
     @property
     def log(self) -> DeltaLog:
+        if self.location:
+            return self.warehouse.catalog.table_at(self.location)
         return self.warehouse.catalog.table(RelationName("silt", "main", self.name))
+
+    @property
+    def table(self) -> str:
+        return f"delta.`{self.location}`" if self.location else self.name
 
     def run(self, rows: int, merges: int, changed: int, every: int, scattered: bool) -> None:
         """Creates the table, and merges changes into it."""
-        properties = "tblproperties ('delta.enableDeletionVectors' = 'true')"
-        self.warehouse.sql(f"create table {self.name} {properties} as select {_COLUMNS} from range({rows})")
-        chosen = random.Random(1)
-        for number in range(1, merges + 1):
-            first = chosen.randrange(rows)
-            old = f"(id * {rows // changed} + {first}) % {rows}" if scattered else f"(id + {first}) % {rows}"
-            key = f"if(id % 10 = 0, {rows} + {number} * {changed} + id, {old})"
-            source = f"select distinct id, uuid() as v, 0.5D as amount from (select {key} as id from range({changed}))"
-            self.seconds.append(timed(lambda source=source: self._merge(source)))  # type: ignore[misc]
+        create, *changes = statements(self.table, rows, merges, changed, scattered)
+        self.warehouse.sql(create)
+        for number, merge in enumerate(changes, 1):
+            self.seconds.append(timed(lambda merge=merge: self.warehouse.sql(merge) and None))  # type: ignore[misc]
             if every and number % every == 0:
                 self.upkeep += timed(self._keep_up)
 
-    def _merge(self, source: str) -> None:
-        on = f"merge into {self.name} as t using ({source}) as s on t.id = s.id"
-        self.warehouse.sql(f"{on} when matched then update set * when not matched then insert *")
+    def run_delta_spark(self, python: str, jars: str, given: Sequence[str]) -> None:
+        """Runs the statements by delta-spark, whose automatic compaction the table asks for."""
+        folder = Path(self.location).parent
+        folder.mkdir()
+        (folder / "statements.json").write_text(json.dumps(given))
+        took = timed(
+            lambda: subprocess.run([python, str(_DELTA_SPARK), jars, str(folder)], check=True, cwd=folder) and None
+        )
+        self.seconds.append(took / len(given))
 
     def _keep_up(self) -> None:
         self.warehouse.sql(f"optimize tables ({self.name}) budget '5 minutes'")
@@ -71,6 +89,24 @@ class Course:
                 total += each.size
             known.add(each.path)
         return total
+
+
+def statements(table: str, rows: int, merges: int, changed: int, scattered: bool, more: str = "") -> Iterator[str]:
+    """Yields the statements that create a table and merge changes into it.
+
+    Args:
+        more: further properties of the table.
+    """
+    using = f"using delta tblproperties ('delta.enableDeletionVectors' = 'true'{more})"
+    yield f"create table {table} {using} as select {_COLUMNS} from range({rows})"
+    chosen = random.Random(1)
+    for number in range(1, merges + 1):
+        first = chosen.randrange(rows)
+        old = f"(id * {rows // changed} + {first}) % {rows}" if scattered else f"(id + {first}) % {rows}"
+        key = f"if(id % 10 = 0, {rows} + {number} * {changed} + id, {old})"
+        source = f"select distinct id, uuid() as v, 0.5D as amount from (select {key} as id from range({changed}))"
+        on = f"merge into {table} as t using ({source}) as s on t.id = s.id"
+        yield f"{on} when matched then update set * when not matched then insert *"
 
 
 def timed(work: Callable[[], None]) -> float:
@@ -95,8 +131,8 @@ def read_times(warehouse: Warehouse, name: str, rows: int) -> tuple[float, float
 def report(course: Course, rows: int) -> None:
     """Prints the reads next to a fresh table of the same rows, and the bytes written by merges and by upkeep."""
     fresh = f"{course.name}_fresh"
-    course.warehouse.sql(f"create table {fresh} as select * from {course.name} order by id")
-    pairs = list(zip(*[read_times(course.warehouse, name, rows) for name in (fresh, course.name) * 2], strict=True))
+    course.warehouse.sql(f"create table {fresh} as select * from {course.table} order by id")
+    pairs = list(zip(*[read_times(course.warehouse, name, rows) for name in (fresh, course.table) * 2], strict=True))
     full, point = (min(times[1::2]) / min(times[::2]) for times in pairs)
     merged, again = course.written(by_upkeep=False), course.written(by_upkeep=True)
     merge = statistics.median(course.seconds)
@@ -115,7 +151,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--merges", type=int, default=1000)
     parser.add_argument("--changed", type=int, default=1000)
     parser.add_argument("--every", type=int, default=10)
-    parser.add_argument("--only", choices=_COURSES, nargs="+", default=_COURSES)
+    parser.add_argument("--only", choices=_COURSES, nargs="*", default=_COURSES)
+    parser.add_argument("--delta-python", help="a Python whose PySpark fits the jars")
+    parser.add_argument(
+        "--delta-jars", help="the Maven coordinates of delta-spark, whose automatic compaction runs too"
+    )
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(open_session(SessionSettings(master="local[2]", spark_conf={})), folder)
@@ -123,6 +163,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             course = Course(warehouse, name)
             every = given.every if name.endswith("_with") else 0
             course.run(given.rows, given.merges, given.changed, every, name.startswith("scattered"))
+            report(course, given.rows)
+        for name in ("scattered", "neighbouring") if given.delta_jars else ():
+            course = Course(warehouse, f"{name}_delta_spark", f"{folder}/{name}_delta_spark/table")
+            sizes = (given.rows, given.merges, given.changed, name == "scattered")
+            course.run_delta_spark(given.delta_python, given.delta_jars, list(statements(course.table, *sizes, _AUTO)))
             report(course, given.rows)
 
 
