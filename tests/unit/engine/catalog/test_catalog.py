@@ -33,6 +33,7 @@ from tests.unit.engine.catalog.conftest import commit_first, in_folders, make_ta
 Create = Callable[..., DeltaLog]
 ORDERS = named("orders")
 WRITE = "9bf66de0-8cef-4bf4-89b6-363c318599d5"
+VECTOR = f"deletion_vector_{WRITE}.bin"
 """A folder for the data files of a write."""
 
 
@@ -292,14 +293,20 @@ def test_a_folder_that_is_not_a_table_is_named_if_a_table_is_expected(catalog: C
 
 
 @in_folders
-@pytest.mark.parametrize("left", [(), ("_delta_log",), ("_delta_log", f"{WRITE}/p=1", "_change_data"), (WRITE,)])
+@pytest.mark.parametrize(
+    "left", [(), ("_delta_log",), ("_delta_log", f"{WRITE}/p=1", "_change_data"), (WRITE,), (VECTOR, "_delta_log")]
+)
 def test_a_table_whose_creation_failed_is_reported_as_not_created(
     catalog: Catalog, warehouse: Path, left: tuple[str, ...]
 ) -> None:
     folder = warehouse / "main" / "orders"
     folder.mkdir()
     for each in left:
-        (folder / each).mkdir(parents=True)
+        (folder / each).parent.mkdir(parents=True, exist_ok=True)
+        if each == VECTOR:
+            (folder / each).touch()
+            continue
+        (folder / each).mkdir()
         (folder / each / ".part-0.parquet.crc").touch()
     assert catalog.find(ORDERS) is None
     for ask in (catalog.table, catalog.drop_table):

@@ -308,3 +308,27 @@ def test_ids_follow_the_ids_that_another_writer_assigns_meanwhile(house: House) 
     found = ids(house)
     assert found[1][0] < found[3][0] < found[2][0]
     assert ids(house, "u") == {1: (0, 0)}
+
+
+MARKED = "tblproperties ('delta.enableDeletionVectors' = 'true')"
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_transaction_that_is_rolled_back_leaves_no_deletion_vector(shop: House, exists: bool) -> None:
+    """A folder with files and without a log is not a table's, and no table of its name could be created."""
+    create = f"create table marked {MARKED} as select /*+ coalesce(1) */ id from range(100)"
+    if exists:
+        shop.sql(create)
+        shop.sql("delete from marked where id = 0")
+    store = shop.place.store("main/marked")
+    before = {each.path for each in store.files_below("")} if exists else set()
+    with pytest.raises(errors.CheckViolationError), shop.warehouse.transaction() as together:
+        if not exists:
+            together.sql(create)
+        for id_ in (1, 2):
+            together.sql(f"delete from marked where id = {id_}")
+        together.sql("alter table orders add constraint few check (id < 2)")
+    assert {each.path for each in store.files_below("")} == before
+    if not exists:
+        shop.sql(create)
+    assert shop.rows("select count(*) from marked") == [(99 if exists else 100,)]

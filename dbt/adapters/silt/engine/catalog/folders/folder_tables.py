@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from itertools import filterfalse
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.folders import layout
@@ -22,8 +23,12 @@ from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublicati
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 
-_OF_A_WRITE: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID: Final = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_OF_A_WRITE: Final = re.compile(_ID)
 """The folder of a write's data files, named by an id of the clock."""
+
+_OF_A_VECTOR: Final = re.compile(rf"deletion_vector_{_ID}\.bin")
+"""A file of deletion vectors."""
 
 _HIDDEN: Final = ("_", ".")
 """The prefixes of names that are not data to any reader: logs, change data, markers."""
@@ -229,7 +234,7 @@ def _is_left_by_writes(store: Store, folder: str) -> bool:
     """
     files = [file.name for file in store.list_from(folder)] + store.list_links(folder)
     folders = [name for name in store.list_folders(folder) if not _OF_A_WRITE.fullmatch(name)]
-    return all(name.startswith(_HIDDEN) for name in (*files, *folders))
+    return all(name.startswith(_HIDDEN) for name in (*filterfalse(_OF_A_VECTOR.fullmatch, files), *folders))
 
 
 def _no_tables_folder(store: Store, name: RelationName) -> errors.NotATableError:

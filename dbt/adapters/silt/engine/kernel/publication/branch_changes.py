@@ -23,6 +23,7 @@ from dbt.adapters.silt.engine.kernel.maintenance.vacuum import named_files
 from dbt.adapters.silt.engine.kernel.publication.net_changes import last_of, net_changes
 from dbt.adapters.silt.engine.kernel.publication.prepared import drops
 from dbt.adapters.silt.engine.kernel.table.actions import AddCDCFile, AddFile, Json, Metadata, SetTransaction
+from dbt.adapters.silt.engine.kernel.table.active_files import files_table
 from dbt.adapters.silt.engine.kernel.table.keys import VERIFIED
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, decode_path, is_absolute
 from dbt.adapters.silt.engine.kernel.table.properties import IsolationLevel
@@ -132,13 +133,17 @@ def commits_on(log: BranchLog) -> list[WinningCommit]:
 
 
 def new_files(log: BranchLog) -> list[str]:
-    """Returns the data files that the branch has added to the table's folder, relative to it."""
+    """Returns the files that the branch has added to the table's folder, relative to it: of rows and of vectors.
+
+    Raises:
+        CorruptDeletionVectorError: if a commit names a deletion vector that cannot be.
+    """
     base = log.base()
-    others = set() if base is None else {decode_path(file.path) for file in base.add_files()}
+    others = set() if base is None else set(named_files(base.files))
     own: set[str] = set()
     for commit in commits_on(log):
-        files: tuple[AddFile | AddCDCFile, ...] = (*commit.of(AddFile), *commit.of(AddCDCFile))
-        paths = {decode_path(each.path) for each in files}
+        paths = set(named_files(files_table(commit.of(AddFile))))
+        paths |= {decode_path(each.path) for each in commit.of(AddCDCFile)}
         if commit.info.operation == RESTORE_OPERATION:
             others |= paths - own  # files of earlier versions of the table, which its history needs
         own |= paths - others
