@@ -75,6 +75,8 @@ class Generator:
     roots: Sequence[str] = ROOTS
     reuses: float = 0.2
     chance: random.Random = field(init=False)
+    upkeep: bool = field(init=False)
+    _later: random.Random = field(init=False)
     nodes: dict[str, Node] = field(init=False, default_factory=dict)
     rows: dict[str, tuple[Row, ...]] = field(init=False, default_factory=dict)
     now: datetime = field(init=False, default=BEGIN)
@@ -86,6 +88,9 @@ class Generator:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
+        # Draws of its own, so that the seeds of older tests tell the same stories.
+        self._later = random.Random(f"{self.seed}: audits, clustering and upkeep")
+        self.upkeep = self._later.random() < 0.3
         drawn = self._likely(0.25)
         self.publishes = drawn if self.publishes is None else self.publishes
         self.filters = self._likely(0.25)
@@ -94,12 +99,11 @@ class Generator:
     def story(self) -> Story:
         for number in range(self.chance.randint(1, 3)):
             kind = self.chance.choice(self.roots)
-            self.nodes[f"{kind}_{number}"] = Node(
-                f"{kind}_{number}", kind, tests=self._tests() if kind == "seed" else ()
-            )
+            node = Node(f"{kind}_{number}", kind, tests=self._tests() if kind == "seed" else ())
+            self.nodes[node.name] = self._cared_for(node) if kind == "seed" else node
         for number in range(self.chance.randint(2, self.most)):
             node = self._node(f"m{number}", self.chance.choice(self.kinds))
-            self.nodes[node.name] = node
+            self.nodes[node.name] = self._cared_for(node) if node.kind in ("table", "incremental") else node
         nodes = tuple(self.nodes.values())
         self.now = BEGIN + timedelta(days=DAYS, hours=20)
         self.rows = {name: self._rows(name) for name in self._roots()}
@@ -114,7 +118,19 @@ class Generator:
                 steps.pop()
                 break
             steps.append(self._step(f"r{number}", steps[-1], oracle))
-        return Story(self.seed, BEGIN, nodes, tuple(steps))
+        return Story(self.seed, BEGIN, nodes, tuple(steps), self.upkeep)
+
+    def _cared_for(self, node: Node) -> Node:
+        """The node, whose rows may be audited, and whose files may be clustered."""
+        later = self._later
+        if node.kind != "seed" and not node.partition_by and later.random() < 0.25:
+            columns = later.sample(("k", "g", "d", "at", "n", "x"), later.randint(1, 3))
+            node = replace(node, clustered=tuple(columns))
+        if self.tests and later.random() < 0.2:
+            tests = node.tests or (later.choice(("unique", "not_null")),)
+            node = replace(node, tests=tests, audited=True)
+            node = replace(node, quarantined=_may_be_quarantined(node) and later.random() < 0.5)
+        return replace(node, enforced=node.contract and later.random() < 0.5)
 
     def _roots(self) -> list[str]:
         return [name for name, node in self.nodes.items() if node.kind in ("seed", "source", "file")]
@@ -441,6 +457,16 @@ class Generator:
             policy = "append_new_columns" if node.contract else self._on_schema_change()
             return replace(node, kind=kind, strategy="merge", key=self._key(), on_schema_change=policy)
         return replace(node, kind=kind)
+
+
+def _may_be_quarantined(node: Node) -> bool:
+    """Whether the documentation says which rows of the node are quarantined."""
+    is_default_merge = node.strategy == "merge" and not (
+        node.updated or node.kept or node.predicate or node.deletes or node.skipped or node.changed_only
+    )
+    is_whole = node.strategy in ("", "append", "delete+insert") or is_default_merge
+    records = ("delta.enableChangeDataFeed", "true") in node.properties
+    return node.kind != "seed" and is_whole and not (node.differs or node.reuse or node.contract or records)
 
 
 def story(seed: int, steps: int = 5, most: int = 9) -> Story:

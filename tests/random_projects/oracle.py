@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from tests.random_projects import queries, strategies
 from tests.random_projects.project import AUDIT, OPEN_END, Node, Step, Story
 from tests.random_projects.queries import Query
-from tests.random_projects.strategies import Refused, Undecided
+from tests.random_projects.strategies import Refused, Rows, Undecided
 from tests.random_projects.values import CORE, Condition, Row
 
 SUCCESS: Final = "success"
@@ -208,13 +208,7 @@ class Oracle:
                 yield from self._above(self.nodes[name], run)
 
     def _failed_tests(self, node: Node) -> bool:
-        if not node.tests:
-            return False
-        keys = [row["k"] for row in self.contents(node.name)]
-        known = [key for key in keys if key is not None]
-        return ("not_null" in node.tests and len(known) < len(keys)) or (
-            "unique" in node.tests and len(set(known)) < len(known)
-        )
+        return bool(node.tests) and _fail(node.tests, self.contents(node.name))
 
     def contents(self, name: str, window: tuple[datetime, datetime] | None = None) -> list[Row]:
         """The rows of a relation of the warehouse; those in a window of their `at` if one is given.
@@ -338,7 +332,9 @@ class Oracle:
 
     def _write(self, node: Node, step: Step) -> None:
         if node.kind == "seed":
-            self._put(node.name, Relation(dict(CORE), list(self.rows[node.name])))
+            rows = list(self.rows[node.name])
+            _judge(node, rows)
+            self._put(node.name, Relation(dict(CORE), rows))
             return
         query, ephemeral = node.query, self._ephemeral(node)
         assert query is not None
@@ -387,6 +383,10 @@ class Oracle:
     ) -> None:
         columns = query.columns
         rows: list[Row] = new
+        bad: list[Row] = []
+        if node.quarantined:
+            new, bad = _separated(node, old, new)
+            rows = new
         if old is None:
             _check_replacement(node, self.relations.get(node.name), columns)
         else:
@@ -399,7 +399,31 @@ class Oracle:
         complete = [{name: strategies.fit(row.get(name), kind) for name, kind in columns.items()} for row in rows]
         partition_by = node.partition_by if old is None else old.partition_by
         _check(node, partition_by, complete)  # type: ignore[arg-type]
+        _judge(node, complete)
+        self._quarantine(node, query.columns if old is None else old.columns, columns, bad)
         self._put(node.name, Relation(columns, complete, partition_by=partition_by))  # type: ignore[arg-type]
+
+    def _quarantine(
+        self, node: Node, before: Mapping[str, str], columns: Mapping[str, str], bad: Sequence[Row]
+    ) -> None:
+        """Adds rows to the quarantine table of a node.
+
+        Raises:
+            Undecided: a column has changed, or the rows may be in the quarantine table already.
+        """
+        there = self.relations.get(node.quarantine, Relation({}))
+        kinds = {name.lower(): kind for name, kind in there.columns.items()}
+        if node.quarantined and any(kinds.get(name.lower(), kind) != kind for name, kind in columns.items()):
+            raise Undecided(f"a column of {node.quarantine} has another type")
+        if not bad:
+            return
+        if before != columns or node.name in self._again:
+            raise Undecided(f"rows of {node.name} are quarantined again, or with other columns than its table had")
+        added = [strategies.spelled(row, there.columns) for row in bad]
+        names = there.columns | strategies.spelled(columns, there.columns)
+        every = (*there.rows, *added)
+        rows: list[Row] = [{name: strategies.fit(row.get(name), names[name]) for name in names} for row in every]
+        self.relations[node.quarantine] = Relation(names, rows)
 
     def _put(self, name: str, new: Relation) -> None:
         """Writes a version of a table."""
@@ -499,6 +523,38 @@ def _check(node: Node, partition_by: tuple[str, ...], rows: list[Row]) -> None:
         raise Refused("an empty string as the value of a partition")
     if node.contract and any(row["k"] is None or (row["n"] is not None and row["n"] < -98) for row in rows):
         raise Refused("a row that breaks the contract")
+    if node.enforced and _fail(("unique",), rows):
+        raise Refused("two rows with one key")
+
+
+def _judge(node: Node, rows: Rows) -> None:
+    """Refuses rows that fail the audits of a node."""
+    if node.audited and _fail(node.tests, rows):
+        raise Refused("rows that fail an audit")
+
+
+def _fail(tests: Sequence[str], rows: Rows) -> bool:
+    keys = [row["k"] for row in rows]
+    known = [key for key in keys if key is not None]
+    return ("not_null" in tests and len(known) < len(keys)) or ("unique" in tests and len(set(known)) < len(known))
+
+
+def _separated(node: Node, table: Relation | None, new: Rows) -> tuple[list[Row], list[Row]]:
+    """Returns the new rows of a quarantined node that its audits let pass, and the others.
+
+    Raises:
+        Undecided: rows with repeated keys replace some rows of a table: it depends on its files.
+    """
+    good = [row for row in new if row["k"] is not None or "not_null" not in node.tests]
+    bad = [row for row in new if row["k"] is None and "not_null" in node.tests]
+    if "unique" not in node.tests or node.strategy == "merge":
+        return good, bad
+    old = [] if table is None else table.rows
+    keys = Counter(row["k"] for row in (*old, *good) if row["k"] is not None)
+    repeated = [row for row in good if keys[row["k"]] > 1]
+    if repeated and table is not None and node.strategy == "delete+insert":
+        raise Undecided(f"rows of {node.name} with repeated keys replace rows of its table")
+    return [row for row in good if keys[row["k"]] < 2], [*bad, *repeated]
 
 
 def _check_replacement(node: Node, existing: Relation | None, columns: Mapping[str, str]) -> None:

@@ -65,7 +65,11 @@ class Node:
         without: a relation whose keys a post-hook deletes from the table.
         staged: whether a pre-hook copies its first input into a table that the query reads instead.
         tests: generic tests of the column `k`.
+        audited: whether its tests judge its rows before they are committed.
+        quarantined: whether rows that fail its audits go to a quarantine table.
+        clustered: the columns by which its files are clustered.
         contract: whether it has a contract, by which `k` is not null, and `n` is null or at least -98.
+        enforced: whether the contract has `k` as its enforced primary key.
     """
 
     name: str
@@ -96,6 +100,10 @@ class Node:
     contract: bool = False
     without: str = ""
     staged: bool = False
+    audited: bool = False
+    quarantined: bool = False
+    clustered: tuple[str, ...] = ()
+    enforced: bool = False
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -112,6 +120,17 @@ class Node:
         return f"staged_{self.name}" if self.staged else ""
 
     @property
+    def quarantine(self) -> str:
+        """The table of the rows that fail its audits."""
+        return f"{self.name}__quarantine"
+
+    @property
+    def audits(self) -> dict[str, Any]:
+        """The configs of its audits."""
+        found = {"audit": "before_commit"} if self.audited else {}
+        return found | ({"on_failure": "quarantine", "max_quarantined": "100 %"} if self.quarantined else {})
+
+    @property
     def is_model(self) -> bool:
         return self.kind not in ("seed", "source", "file", "snapshot")
 
@@ -125,6 +144,8 @@ class Node:
         if self.kind == "snapshot":
             found |= self._snapshot()
         found |= {"partition_by": list(self.partition_by)} if self.partition_by else {}
+        found |= {"liquid_clustered_by": list(self.clustered)} if self.clustered else {}
+        found |= self.audits
         if self.kind not in ("view", "ephemeral"):
             found["event_time"] = "at"
             vectors = {"delta.enableDeletionVectors": str(self.vectors).lower()}
@@ -226,12 +247,14 @@ class Story:
 
     Attributes:
         nodes: all nodes, each after its inputs.
+        upkeep: whether each command ends with the upkeep of its tables.
     """
 
     seed: int
     begin: datetime
     nodes: tuple[Node, ...]
     steps: tuple[Step, ...]
+    upkeep: bool = False
 
 
 def files(nodes: Mapping[str, Node], rows: Mapping[str, Iterable[Row]], begin: datetime) -> dict[str, str]:
@@ -273,9 +296,11 @@ def _properties(nodes: Mapping[str, Node], begin: datetime) -> str:
     for node in nodes.values():
         if node.is_model:
             config = {"contract": {"enforced": node.contract}}
-            some["models"].append({"name": node.name, "config": config, "columns": _columns(node)})
+            keys = [{"type": "primary_key", "columns": ["k"], "enforced": True}] if node.enforced else []
+            some["models"].append({"name": node.name, "config": config, "columns": _columns(node), "constraints": keys})
         elif node.kind == "seed":
             config = {"column_types": dict(CORE), "event_time": "at"}  # type: ignore[arg-type, dict-item]
+            config |= node.audits
             some["seeds"].append({"name": node.name, "config": config, "columns": _columns(node)})
         elif node.kind == "snapshot":
             (name,) = node.inputs

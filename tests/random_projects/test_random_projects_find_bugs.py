@@ -4,13 +4,16 @@ function that is replaced.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from dbt.adapters.silt.engine.audits import verdicts
 from dbt.adapters.silt.engine.catalog.branches import command_documents as documents
 from dbt.adapters.silt.engine.catalog.names import file_lists
+from dbt.adapters.silt.engine.statements.steps.quarantine import Quarantine
 from dbt.adapters.silt.materializations.reached_macros import Macros, Reached
 from dbt.adapters.silt.runs.logical_run.affected import BranchWork
 from dbt.adapters.silt.runs.logical_run.publication import RunPublication
@@ -125,6 +128,22 @@ def test_a_planted_bug_of_reuse_is_found(
         if difference(reused(seed, root), "", tmp_path):
             return
     pytest.fail(f"{SEEDS} seeds do not show the bug")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "mistake"),
+    [
+        pytest.param(verdicts, "refusing", lambda *_: iter(()), id="no audit refuses"),
+        pytest.param(Quarantine, "add", lambda *_: None, id="quarantined rows are lost"),
+    ],
+)
+def test_a_planted_bug_of_audits_is_found(
+    owner: Any, name: str, mistake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, mistake)
+    stories = (Generator(seed, steps=2, most=4, kinds=("table",)).story() for seed in itertools.count())
+    audited = (each for each in stories if any(node.quarantined for node in each.nodes))
+    assert any(difference(story, "", tmp_path) for story in itertools.islice(audited, SEEDS))
 
 
 def test_a_failure_shrinks_to_one_model_and_two_runs(tmp_path: Path) -> None:
