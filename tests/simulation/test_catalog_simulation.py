@@ -33,6 +33,9 @@ class TestNames:
     def test_a_table_may_be_deleted_while_another_process_completes_the_publication_that_drops_it(self) -> None:
         catalog_simulation.simulate(1956)
 
+    def test_a_table_may_become_a_view_while_it_is_renamed(self) -> None:
+        catalog_simulation.simulate(1146)
+
     def test_all_kinds_of_operations_occur_often(self) -> None:
         counts = sum((catalog_simulation.simulate(seed).counts for seed in range(100)), Counter[str]())
         for kind in ("create", "drop", "put", "rename"):

@@ -24,7 +24,7 @@ ROOMS = {
     "engine/arrow": 1164,
     "engine/audits": 642,
     "engine/builds": 1050,
-    "engine/catalog": 8740,
+    "engine/catalog": 8745,
     "engine/changed_keys": 1254,
     "engine/commands": 14257,
     "engine/datasource": 2250,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 112002
+TOTAL = 112007
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

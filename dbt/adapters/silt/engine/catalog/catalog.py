@@ -36,7 +36,13 @@ from dbt.adapters.silt.engine.catalog.names.relation_names import (
 )
 from dbt.adapters.silt.engine.catalog.objects.object_database import ObjectDatabase
 from dbt.adapters.silt.engine.kernel.clock import Clock, SystemClock
-from dbt.adapters.silt.engine.kernel.errors import ReadOnlyStorageError, SchemaNotFoundError, UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import (
+    NotATableError,
+    ReadOnlyStorageError,
+    RelationNotFoundError,
+    SchemaNotFoundError,
+    UnsupportedStatementError,
+)
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 from dbt.adapters.silt.engine.kernel.storage.opening import open_store
@@ -269,11 +275,10 @@ class Catalog:
         Raises:
             UnsupportedStatementError: if one does.
         """
-        found = self.find(name)
-        if found is None or found.kind is not RelationKind.TABLE:
-            return
-        log = self.table(name)
-        configuration = log.snapshot().metadata.configuration
+        try:
+            configuration = self.table(name).snapshot().metadata.configuration
+        except (RelationNotFoundError, NotATableError):
+            return  # a view has no keys, and of a missing table the caller says more
         if enforced_references(configuration) or children(configuration):
             raise UnsupportedStatementError(
                 "a table with an enforced foreign key, or that such a key references, cannot be renamed",
