@@ -19,7 +19,7 @@ ROOMS = {
     "dbt_seams": 1054,
     "duckdb_file": 551,
     "endpoint": 4833,
-    "engine": 1201,
+    "engine": 1211,
     "engine/answers": 1250,
     "engine/arrow": 1164,
     "engine/audits": 642,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 112007
+TOTAL = 112017
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

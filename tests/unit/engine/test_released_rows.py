@@ -153,3 +153,12 @@ def test_without_a_quarantine_table_it_is_an_error(house: House) -> None:
     house.sql("create table t (id bigint, v double)")
     with pytest.raises(errors.RelationNotFoundError):
         release(house.warehouse, NAME, AUDITS)
+
+
+def test_a_test_of_a_column_that_the_quarantine_lacks_finds_nulls(t: House) -> None:
+    t.sql("alter table t add column x int")
+    known = Audit("x is known", "select id from main.t where x is null")
+    assert release(t.warehouse, NAME, replace(AUDITS, audits=(known,))) == Released(0, 3, {"x is known": 3})
+    absent = Audit("x is unknown", "select id from main.t where x is not null")
+    assert release(t.warehouse, NAME, replace(AUDITS, audits=(absent,))) == Released(3, 0)
+    assert t.rows("select id, x from t") == [(1, None), (2, None), (3, None), (4, None)]

@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.audits.row_tests import RowTest, expectation, row_
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, completed
 from dbt.adapters.silt.engine.commands.spark.session_settings import quotes_for
 from dbt.adapters.silt.engine.kernel.errors import InternalError, InvalidArgumentError
-from dbt.adapters.silt.engine.kernel.identifiers import quoted_list
+from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list
 from dbt.adapters.silt.engine.sql.query.quotes import as_read
 from dbt.adapters.silt.engine.warehouse import Warehouse
 
@@ -56,6 +56,7 @@ def release(warehouse: Warehouse, table: RelationName, audits: Audits, where: st
     passing = " and ".join([chosen, *(f"not {each.failing}" for each in tests)])
     kept = audits if audits.on_failure is OnFailure.WARN else replace(audits, on_failure=OnFailure.REFUSE)
     with warehouse.transaction() as together:
+        _add_later_columns(together, source, table)
         number, of_tests = _counts(together, source, chosen, passing, tests)
         left = {each.name: failing for each, failing in zip(tests, of_tests, strict=True) if failing}
         passed = number[0]
@@ -103,6 +104,17 @@ def _condition(warehouse: Warehouse, source: RelationName, where: str | None) ->
     return test.failing
 
 
+def _add_later_columns(together: Warehouse, source: RelationName, table: RelationName) -> None:
+    """Adds the columns that the table has got after the rows were quarantined, which the tests may name: as in older
+    rows of the table, they are null.
+    """
+    there = {each.lower() for each in together.snapshot(source).schema.names}
+    later = [each for each in together.snapshot(table).schema if each.name.lower() not in there]
+    if later:
+        columns = ", ".join(f"{quote(each.name)} {each.type.sql_name}" for each in later)
+        together.execute(f"alter table {source.quoted} add columns ({columns})")
+
+
 def _counts(
     together: Warehouse, source: RelationName, chosen: str, passing: str, tests: Sequence[RowTest]
 ) -> tuple[tuple[int, int], tuple[int, ...]]:
@@ -118,9 +130,7 @@ def _move(
 ) -> None:
     """Inserts the rows that pass into the table, and deletes them from the quarantine table."""
     source, table = names
-    there = {each.lower() for each in together.snapshot(source).schema.names}
-    schema = together.snapshot(table).schema
-    columns = quoted_list(each.name for each in schema if each.name.lower() in there and not each.is_computed)
+    columns = quoted_list(each.name for each in together.snapshot(table).schema if not each.is_computed)
     inserted = together.execute(
         f"insert into {table.quoted} ({columns}) select {columns} from {source.quoted} where {passing}", audits=audits
     ).outcome
