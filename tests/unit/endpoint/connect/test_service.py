@@ -304,7 +304,7 @@ def test_a_statement_is_stopped_by_its_client_and_commits_nothing(
     client: Program, endpoint: Program, folder: Path
 ) -> None:
     before = versions(folder, "orders")
-    slow = "insert into main.orders select count(*), 0 from range(10000000) a cross join range(1000000) b"
+    slow = "insert into main.orders select count(*), 0 from range(10000000) a cross join range(1000) b"
     client.run("told = []")
     client.run(
         f"work = threading.Thread(target=lambda: told.append(failure(lambda: spark.sql('{slow}')))); work.start()"
@@ -317,7 +317,7 @@ def test_a_statement_is_stopped_by_its_client_and_commits_nothing(
 
 
 def test_a_client_is_told_the_progress_of_a_change_while_it_runs(client: Program) -> None:
-    slow = "insert into main.orders select count(*), 0 from range(10000000) a cross join range(1000000) b"
+    slow = "insert into main.orders select count(*), 0 from range(10000000) a cross join range(1000) b"
     client.run("apart, seen, told = connected(), threading.Event(), []")
     client.run(
         """
