@@ -262,6 +262,9 @@ class Player:
                 expected = _stored(oracle.contents(name), list(relation.columns))
             except Refused:
                 continue
+            if relation.query is None and not (self.warehouse / SCHEMA / name).exists():
+                yield f"{name} is missing"
+                continue
             is_quarantine = name.endswith("__quarantine")  # which has further columns
             if (
                 relation.query is None
