@@ -138,7 +138,7 @@ def connect(attached: Attached, ended: Callable[[], End | None]) -> SparkSession
 
 
 def cloned(session: Any) -> Any:
-    """Creates a session with the state of another session: its settings, temporary views, variables and functions."""
+    """Creates a session with the state of another session: its settings, temporary views and functions."""
     made = session.cloneSession()
     made.client.set_retry_policies(session.client.get_retry_policies())
     return made

@@ -69,7 +69,7 @@ def _files_of_bin(winner: WinningCommit, pending: PendingCommit) -> dict[str, Ad
 
 
 def _is_upkeep(winner: WinningCommit) -> bool:
-    """Returns whether the winner has only moved rows, and nobody has asked for that."""
+    """Returns whether the winner has only moved rows, and no user has asked for it."""
     files: tuple[AddFile | RemoveFile, ...] = (*winner.of(AddFile), *winner.of(RemoveFile))
     parameters: Mapping[str, object] = winner.info.operation_parameters or {}
     is_auto = winner.info.operation == "OPTIMIZE" and parameters.get("auto") in (True, "true")
