@@ -3,6 +3,7 @@
     python -m benchmarks.upkeep --rows 1000000 --merges 1000 --changed 1000 --every 10
 
 The changed keys are scattered over the table, or neighbours; a tenth of them is new. The table has deletion vectors.
+With `--folder`, the tables are kept, and a second call only reads them again, for example when the machine is idle.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import json
 import random
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,12 +43,14 @@ class Course:
 
     Attributes:
         location: its folder, if delta-spark writes it.
+        merge: the median seconds of a merge.
+        upkeep: the seconds of all upkeep.
     """
 
     warehouse: Warehouse
     name: str
     location: str = ""
-    seconds: list[float] = field(default_factory=list)
+    merge: float = 0.0
     upkeep: float = 0.0
 
     @property
@@ -61,20 +67,24 @@ class Course:
         """Creates the table, and merges changes into it."""
         create, *changes = statements(self.table, rows, merges, changed, scattered)
         self.warehouse.sql(create)
+        seconds = []
         for number, merge in enumerate(changes, 1):
-            self.seconds.append(timed(lambda merge=merge: self.warehouse.sql(merge) and None))  # type: ignore[misc]
+            seconds.append(timed(lambda merge=merge: self.warehouse.sql(merge)))
             if every and number % every == 0:
                 self.upkeep += timed(self._keep_up)
+            if number % 100 == 0:
+                print(f"{self.name}: {number} of {merges} merges", file=sys.stderr, flush=True)
+        self.merge = statistics.median(seconds)
 
     def run_delta_spark(self, python: str, jars: str, given: Sequence[str]) -> None:
         """Runs the statements by delta-spark, whose automatic compaction the table asks for."""
         folder = Path(self.location).parent
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         (folder / "statements.json").write_text(json.dumps(given))
         took = timed(
             lambda: subprocess.run([python, str(_DELTA_SPARK), jars, str(folder)], check=True, cwd=folder) and None
         )
-        self.seconds.append(took / len(given))
+        self.merge = took / len(given)
 
     def _keep_up(self) -> None:
         self.warehouse.sql(f"optimize tables ({self.name}) budget '5 minutes'")
@@ -109,7 +119,7 @@ def statements(table: str, rows: int, merges: int, changed: int, scattered: bool
         yield f"{on} when matched then update set * when not matched then insert *"
 
 
-def timed(work: Callable[[], None]) -> float:
+def timed(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -118,11 +128,11 @@ def timed(work: Callable[[], None]) -> float:
 def read_times(warehouse: Warehouse, name: str, rows: int) -> tuple[float, float]:
     """Returns the median seconds of a full read and of a point query."""
     full = [
-        timed(lambda: warehouse.sql(f"select sum(amount), max(v), count(*) from {name}").collect() and None)
+        timed(lambda: warehouse.sql(f"select sum(amount), max(v), count(*) from {name}").collect())
         for _ in range(_READS)
     ]
     point = [
-        timed(lambda at=at: warehouse.sql(f"select * from {name} where id = {at * rows // 10}").collect() and None)  # type: ignore[misc]
+        timed(lambda at=at: warehouse.sql(f"select * from {name} where id = {at * rows // 10}").collect())
         for at in range(_READS)
     ]
     return statistics.median(full), statistics.median(point)
@@ -131,16 +141,15 @@ def read_times(warehouse: Warehouse, name: str, rows: int) -> tuple[float, float
 def report(course: Course, rows: int) -> None:
     """Prints the reads next to a fresh table of the same rows, and the bytes written by merges and by upkeep."""
     fresh = f"{course.name}_fresh"
-    course.warehouse.sql(f"create table {fresh} as select * from {course.table} order by id")
+    course.warehouse.sql(f"create or replace table {fresh} as select * from {course.table} order by id")
     pairs = list(zip(*[read_times(course.warehouse, name, rows) for name in (fresh, course.table) * 2], strict=True))
     full, point = (min(times[1::2]) / min(times[::2]) for times in pairs)
     merged, again = course.written(by_upkeep=False), course.written(by_upkeep=True)
-    merge = statistics.median(course.seconds)
     files = course.log.snapshot().num_files
     print(
         f"{course.name:<22} full read {full:.2f}, point query {point:.2f} of a fresh table; "
         f"written again {again / merged:.2f} of {merged / 1e6:.1f} MB; files {files}; "
-        f"merge {merge * 1000:.0f} ms; upkeep {course.upkeep:.1f} s",
+        f"merge {course.merge * 1000:.0f} ms; upkeep {course.upkeep:.1f} s",
         flush=True,
     )
 
@@ -156,19 +165,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--delta-jars", help="the Maven coordinates of delta-spark, whose automatic compaction runs too"
     )
+    parser.add_argument("--folder", help="keep the tables here; a table that exists is only read again")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder:
+    with nullcontext(given.folder) if given.folder else tempfile.TemporaryDirectory() as folder:
+        Path(folder).mkdir(exist_ok=True)
         warehouse = Warehouse(open_session(SessionSettings(master="local[2]", spark_conf={})), folder)
-        for name in given.only:
-            course = Course(warehouse, name)
-            every = given.every if name.endswith("_with") else 0
-            course.run(given.rows, given.merges, given.changed, every, name.startswith("scattered"))
+        for course, run in courses(warehouse, Path(folder), given):
+            times = Path(folder) / f"{course.name}.json"
+            if times.exists():
+                course.merge, course.upkeep = json.loads(times.read_text())
+            else:
+                run()
+                times.write_text(json.dumps([course.merge, course.upkeep]))
             report(course, given.rows)
-        for name in ("scattered", "neighbouring") if given.delta_jars else ():
-            course = Course(warehouse, f"{name}_delta_spark", f"{folder}/{name}_delta_spark/table")
-            sizes = (given.rows, given.merges, given.changed, name == "scattered")
-            course.run_delta_spark(given.delta_python, given.delta_jars, list(statements(course.table, *sizes, _AUTO)))
-            report(course, given.rows)
+
+
+def courses(
+    warehouse: Warehouse, folder: Path, given: argparse.Namespace
+) -> Iterator[tuple[Course, Callable[[], None]]]:
+    """Yields the tables, each with what writes it."""
+    sizes = (given.rows, given.merges, given.changed)
+    for name in given.only:
+        course = Course(warehouse, name)
+        every = given.every if name.endswith("_with") else 0
+        yield course, partial(course.run, *sizes, every, name.startswith("scattered"))
+    for name in ("scattered", "neighbouring") if given.delta_jars else ():
+        course = Course(warehouse, f"{name}_delta_spark", f"{folder}/{name}_delta_spark/table")
+        work = list(statements(course.table, *sizes, name == "scattered", _AUTO))
+        yield course, partial(course.run_delta_spark, given.delta_python, given.delta_jars, work)
 
 
 if __name__ == "__main__":
