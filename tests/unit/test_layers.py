@@ -25,7 +25,10 @@ MODULES = {
 # The folders, the lowest layer first. A module imports from its own folder and from lower layers. The files of the
 # package's root and of the folders in ROOTS are listed individually.
 FLOORS = (
-    ("engine/kernel/file_locks", "engine/kernel/owned_folders", "engine/kernel/printable"),
+    (
+        *("engine/kernel/file_locks", "engine/kernel/lengths_of_time"),
+        *("engine/kernel/owned_folders", "engine/kernel/printable"),
+    ),
     ("engine/kernel/process_locks",),
     ("__version__", "lazy", "engine/kernel/errors", "engine/kernel/identifiers", "engine/kernel/foreign_json"),
     (

@@ -57,6 +57,7 @@ OF_THE_ENGINE = frozenset(
         "kernel.file_locks",
         "kernel.foreign_json",
         "kernel.identifiers",
+        "kernel.lengths_of_time",
         "kernel.near_names",
         "kernel.owned_folders",
         "kernel.printable",

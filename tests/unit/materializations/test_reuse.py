@@ -168,7 +168,7 @@ def test_the_config_of_a_node_takes_precedence_over_the_profile() -> None:
     "config",
     [
         *({"reuse": "always"}, {"reuse": True}, {"state": {"lag": 1}}, {"state": "on"}),
-        *({"state": {"lag_tolerance": value}} for value in ("", "4", "h", "-1h", "4 h 5", "1.5h", True, 4)),
+        *({"state": {"lag_tolerance": value}} for value in ("", "4", "h", "-1h", "4 h 5", "4 months", True, 4)),
         *({"state": {"require_fresh_data_from": "all"}}, {"state": {"execute_hooks_on_any_reuse": True}}),
     ],
 )

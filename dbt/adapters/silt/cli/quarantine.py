@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.audits.audit import AT, FAILED, NODE, QUARANTINE_S
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName
 from dbt.adapters.silt.engine.kernel.clock import utc_moment
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError, InvalidSettingError
+from dbt.adapters.silt.engine.kernel.lengths_of_time import length_of_time
 from dbt.adapters.silt.engine.kernel.printable import number_of, short_id
 from dbt.adapters.silt.lazy import lazy_module
 
@@ -80,13 +81,12 @@ def run(arguments: Namespace) -> int:
     return show(answer(warehouse, table, name, condition, arguments.limit), arguments.json)
 
 
-def _age(text: str) -> int:
+def _age(text: str) -> float:
     """Returns the seconds of an age such as `30 days`."""
-    number, _, unit = text.strip().partition(" ")
-    seconds = _UNITS.get(unit.strip().lower().removesuffix("s"))
-    if not number.isdecimal() or seconds is None:
-        raise ArgumentTypeError(f"{text!r} is not an age: write a number of minutes, hours, days or weeks")
-    return int(number) * seconds
+    try:
+        return length_of_time(text).total_seconds()
+    except ValueError as error:
+        raise ArgumentTypeError(f"{error}: write a number of minutes, hours, days or weeks") from error
 
 
 def _condition(arguments: Namespace) -> str | None:

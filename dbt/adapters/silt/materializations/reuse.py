@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -17,6 +18,7 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.silt.__version__ import version as package_version
 from dbt.adapters.silt.engine.builds.settings import machine_settings
+from dbt.adapters.silt.engine.kernel.lengths_of_time import length_of_time
 from dbt.adapters.silt.engine.kernel.log.builds import Build, Effect
 from dbt.adapters.silt.engine.sql.tokens import normal_text
 from dbt.adapters.silt.materializations.reached_macros import Reached, properties_of
@@ -33,8 +35,6 @@ VARIABLE: Final = "silt_reuse"
 """The dbt variable that switches reuse off."""
 
 _LAG: Final = "lag_tolerance"
-_DURATION: Final = re.compile(r"(\d+)\s*(s|seconds?|m|minutes?|h|hours?|d|days?|w|weeks?)")
-_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _OFF: Final = (None, False, "", "never")
 _CHANGED_KEYS: Final = "changed_keys"
 _OWN_STRATEGIES: Final = (
@@ -168,12 +168,12 @@ def tolerance_ms(state: Mapping[str, Any]) -> int:
     value = state.get(_LAG)
     if value is None:
         return 0
-    found = _DURATION.fullmatch(str(value).strip().lower())
-    if found is None:
+    try:
+        return length_of_time(str(value)) // timedelta(milliseconds=1)
+    except ValueError as error:
         raise CompilationError(
             f"`state` cannot have `{_LAG}: {value!r}`: give a number and a unit, such as 30m, 4 hours or 7d"
-        )
-    return int(found[1]) * _MS[found[2][0]]
+        ) from error
 
 
 def is_switched_off(variables: Mapping[str, Any], name: str = VARIABLE) -> bool:

@@ -46,13 +46,6 @@ def size_text(number: int) -> str:
     return f"{number} B" if unit == "B" else f"{amount:.1f} {unit}"
 
 
-def time_text(seconds: float) -> str:
-    """Formats a length of time in whole seconds, such as `2m10s`, `5m` or `1h`."""
-    minutes, rest = divmod(round(seconds), 60)
-    parts = ((minutes // 60, "h"), (minutes % 60, "m"), (rest, "s"))
-    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
-
-
 def line(text: str) -> str:
     """Returns a string as part of a line: characters that would break the line or move the cursor are escaped."""
     return text if text.isprintable() else "".join(map(_printable, text))

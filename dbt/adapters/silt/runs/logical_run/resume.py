@@ -6,13 +6,13 @@ run has left no results; it is also continued on a terminal.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from dbt_common.dataclass_schema import ValidationError
 
+from dbt.adapters.silt.engine.kernel.lengths_of_time import length_of_time
 from dbt.adapters.silt.records.run_registry import RunEntry
 
 OFF = "off"
@@ -77,10 +77,6 @@ def last_of_work(entries: Sequence[RunEntry], own: RunEntry) -> RunEntry | None:
     return max(others, key=lambda each: each.started, default=None)
 
 
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-_DURATION = re.compile(r"\s*(\d+)\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
-
-
 def is_off(field: str | None) -> bool:
     """Returns whether `resume` turns continuation off."""
     return field is not None and field.strip().lower() in (OFF, "no", "false", "never")
@@ -104,12 +100,9 @@ def parse_duration(text: str, name: str) -> timedelta:
     Raises:
         ValidationError: if the text is not a length of time.
     """
-    found = _DURATION.fullmatch(str(text))
-    if not found:
+    try:
+        return length_of_time(str(text))
+    except ValueError as error:
         raise ValidationError(
             f"`{name}` must be a length of time such as `2 hours` or `30 minutes`, or `off`, not `{text}`"
-        )
-    try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2].lower()])
-    except OverflowError as error:
-        raise ValidationError(f"`{name}` is too long: `{text}`") from error
+        ) from error

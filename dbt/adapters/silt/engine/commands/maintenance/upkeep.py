@@ -21,9 +21,10 @@ from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
 from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
+from dbt.adapters.silt.engine.kernel.lengths_of_time import time_text
 from dbt.adapters.silt.engine.kernel.maintenance.bins import Bin
 from dbt.adapters.silt.engine.kernel.maintenance.upkeep import Budget, TableState, ranked
-from dbt.adapters.silt.engine.kernel.printable import number_of, size_text, time_text
+from dbt.adapters.silt.engine.kernel.printable import number_of, size_text
 
 _logger = logging.getLogger(__name__)
 

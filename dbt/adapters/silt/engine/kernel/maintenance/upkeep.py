@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
+from dbt.adapters.silt.engine.kernel.lengths_of_time import length_of_time
 from dbt.adapters.silt.engine.kernel.maintenance import clustering
 from dbt.adapters.silt.engine.kernel.maintenance.bins import SMALL, TARGET_FILE_SIZE, Bin, FileState
-from dbt.adapters.silt.engine.kernel.table.properties import interval_ms
 
 _GROWTH: Final = 3.5
 """A file is written again only if the new file has at least this many times its size."""
@@ -97,7 +97,7 @@ def budget_seconds(text: str) -> float:
         InvalidArgumentError: if it is not a length of time above 0.
     """
     try:
-        seconds = interval_ms(text) / 1000
+        seconds = length_of_time(text).total_seconds()
     except ValueError:
         seconds = 0
     if not seconds:
