@@ -315,26 +315,20 @@ def split(
         to_keep: selects the rows of a frame that are kept.
     """
     log, snapshot = target.log, target.snapshot
+
+    def replaced() -> DataFrame:
+        return to_replace(scan.read(spark, log, snapshot, candidates, with_position=True))
+
     if not change_data.is_recorded(snapshot):
-        partly = _with_rows_to_replace(spark, target, candidates, to_replace)
+        partly = file_rows.to_rewrite(target, candidates, replaced, LIMITS).files
         if not partly.num_rows:
             return Split(partly)
         read = file_rows.counted(spark, target, partly)
         return Split(partly, to_keep(read.frame), read=read)
-    found = marking.kept(to_replace(scan.read(spark, log, snapshot, candidates, with_position=True)))
+    found = marking.kept(replaced())
     plan = marking.plan(target, candidates, marking.positions(target, found, candidates), may_stay=False)
     if not plan.files_to_rewrite.num_rows:
         return Split(plan.removed)
     kept = scan.read_to_rewrite(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
     gone = found.select(*map(quote, snapshot.schema.names))
     return Split(plan.removed, kept, gone, survivors=plan.num_survivors)
-
-
-def _with_rows_to_replace(
-    spark: SparkSession, target: Target, candidates: pa.Table, to_replace: Callable[[DataFrame], DataFrame]
-) -> pa.Table:
-    """Returns the files to rewrite: all candidates if they are small, else the files with a row to replace."""
-    if active_files.size(candidates) <= LIMITS.at_once:
-        return candidates
-    positioned = scan.read(spark, target.log, target.snapshot, candidates, with_position=True)
-    return file_rows.touched(to_replace(positioned), target.log, candidates).files

@@ -97,7 +97,7 @@ def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Tab
     def matching() -> DataFrame:
         return _read(spark, target, rows, candidates, with_position=True).filter(_matches(rows))
 
-    touched = file_rows.to_rewrite(target, candidates, rows, matching, limits)
+    touched = file_rows.to_rewrite(target, candidates, matching, limits, rows.are_repeatable)
     chosen = touched.files
     if chosen.num_rows == 0:
         return RowResult(FileChanges(candidates, chosen))

@@ -170,19 +170,22 @@ class Rows:
 
 
 def to_rewrite(
-    target: Target, candidates: pa.Table, rows: Rows, selected: Callable[[], DataFrame], limits: Limits
+    target: Target,
+    candidates: pa.Table,
+    selected: Callable[[], DataFrame],
+    limits: Limits,
+    are_repeatable: bool = False,
 ) -> Touched:
     """Returns the files that contain selected rows; runs a job if the candidates are large, and otherwise returns all.
 
     Args:
-        selected: returns the rows of the candidates that `rows` selects, with their positions.
+        selected: returns the selected rows of the candidates, with their positions.
+        are_repeatable: whether a second evaluation selects the same rows, so that their number is known.
     """
-    if rows.condition is None:
-        return Touched(candidates, row_count(target, candidates))
     if active_files.size(candidates) <= limits.at_once:
         return Touched(candidates)
     found = touched(selected(), target.log, candidates)
-    return found if rows.are_repeatable else Touched(found.files)
+    return found if are_repeatable else Touched(found.files)
 
 
 @dataclass(frozen=True)

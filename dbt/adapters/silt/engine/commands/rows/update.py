@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
-from dbt.adapters.silt.engine.commands.rows.file_rows import Limits, Rows, check_condition
+from dbt.adapters.silt.engine.commands.rows.file_rows import Limits, Rows, Touched, check_condition
 from dbt.adapters.silt.engine.commands.spark import frames
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, checks, files, generated, row_ids, set_clause
@@ -78,7 +78,10 @@ def _run(
     def to_change() -> DataFrame:
         return _read(spark, target, rows, candidates, with_position=True).filter(F.col(_CHANGED))
 
-    touched = file_rows.to_rewrite(target, candidates, rows, to_change, limits)
+    if rows.condition is None:
+        touched = Touched(candidates, file_rows.row_count(target, candidates))
+    else:
+        touched = file_rows.to_rewrite(target, candidates, to_change, limits, rows.are_repeatable)
     chosen, found = touched.files, touched.rows
     frame, rules = _new_rows(_read(spark, target, rows, chosen), target, assigned)
     if chosen.num_rows == 0:
