@@ -16,7 +16,7 @@ from dbt.adapters.silt.engine.commands.insert.placement import Placed, Placement
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
-from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, Limits
+from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, ExpectedRows, Limits
 from dbt.adapters.silt.engine.commands.tables import content
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, Uncommitted, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
@@ -269,15 +269,13 @@ class Split:
         removed: the rewritten files, rows of the snapshot's files.
         kept: their kept rows, if a file is rewritten.
         gone: their replaced rows, if the table records its changes.
-        read: the counted rows of the removed files, unless the kept rows are known by position.
-        survivors: the number of kept rows, if it is known beforehand.
+        read: the rows of the removed files, if one is rewritten; their number shows whether a row was lost.
     """
 
     removed: pa.Table
     kept: DataFrame | None = None
     gone: DataFrame | None = None
-    read: CountedRows | None = None
-    survivors: int | None = None
+    read: CountedRows | ExpectedRows | None = None
 
     def check(self, target: Target, kept: int) -> None:
         """Checks that no row of the removed files was lost.
@@ -291,8 +289,6 @@ class Split:
         """
         if self.read is not None:
             self.read.check(target, kept)
-        if self.survivors is not None and self.survivors != kept:
-            raise file_rows.miscounted(target, self.removed, f"{kept} rows were kept instead of {self.survivors}")
 
     def all_replaced(self, whole: pa.Table, spark: SparkSession, target: Target) -> DataFrame | None:
         """Returns the replaced rows, including the rows of whole files, if changes are recorded."""
@@ -331,4 +327,4 @@ def split(
         return Split(plan.removed)
     kept = scan.read_to_rewrite(spark, log, snapshot, plan.files_to_rewrite, only=plan.survivors)
     gone = found.select(*map(quote, snapshot.schema.names))
-    return Split(plan.removed, kept, gone, survivors=plan.num_survivors)
+    return Split(plan.removed, kept, gone, ExpectedRows(kept, plan.removed, plan.num_survivors))

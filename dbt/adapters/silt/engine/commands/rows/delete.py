@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from dbt.adapters.silt.engine.commands.commit import commit, discarded_on_error
+from dbt.adapters.silt.engine.commands.commit import commit
 from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows, marking
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges, RowResult
-from dbt.adapters.silt.engine.commands.rows.file_rows import Limits, Rows, check_condition
+from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, ExpectedRows, Limits, Rows, check_condition
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data, files
 from dbt.adapters.silt.engine.kernel.files import stats_json
@@ -101,19 +101,20 @@ def _rewrite(spark: SparkSession, target: Target, rows: Rows, candidates: pa.Tab
     chosen = touched.files
     if chosen.num_rows == 0:
         return RowResult(FileChanges(candidates, chosen))
-    read = file_rows.counted(spark, target, chosen, without=touched.rows)
+    held = file_rows.row_count(target, chosen)
+    read: CountedRows | ExpectedRows
+    if touched.rows is None:
+        read = file_rows.counted(spark, target, chosen)
+    else:
+        frame = scan.read_to_rewrite(spark, target.log, target.snapshot, chosen)
+        read = ExpectedRows(frame, chosen, held - touched.rows)
     kept = read.frame.alias(rows.alias).filter(~_matches(rows))
     written = files.write_to(target, kept, target.snapshot.metadata)
     changes = FileChanges(candidates, chosen, written)
     file_changes.check_read(target, changes, read, written.rows)
-    with discarded_on_error(target.log, changes.uncommitted):
-        held = file_rows.row_count(target, chosen)
-        deleted = held - written.rows
-        if deleted < 0:
-            raise file_rows.miscounted(target, chosen, f"a DELETE kept {written.rows} rows of {held}")
-    if deleted == 0:
+    if written.rows == held:
         return RowResult(file_changes.drop_written(target, changes))
-    return RowResult(changes, deleted, written.rows)
+    return RowResult(changes, held - written.rows, written.rows)
 
 
 def _read(spark: SparkSession, target: Target, rows: Rows, chosen: pa.Table, with_position: bool = False) -> DataFrame:

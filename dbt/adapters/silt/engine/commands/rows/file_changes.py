@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from dbt.adapters.silt.engine.commands import commit
 from dbt.adapters.silt.engine.commands.commit import discarded_on_error
 from dbt.adapters.silt.engine.commands.rows import file_rows
-from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, Rows
+from dbt.adapters.silt.engine.commands.rows.file_rows import CountedRows, ExpectedRows, Rows
 from dbt.adapters.silt.engine.commands.target import Outcome, Target, Uncommitted, WriteSettings
 from dbt.adapters.silt.engine.commands.writing import change_data
 from dbt.adapters.silt.engine.commands.writing.change_data import ChangeData
@@ -147,7 +147,7 @@ def check_kept(target: Target, changes: FileChanges, expected: int) -> None:
             raise file_rows.miscounted(target, changes.removed, what)
 
 
-def check_read(target: Target, changes: FileChanges, read: CountedRows, kept: int) -> None:
+def check_read(target: Target, changes: FileChanges, read: CountedRows | ExpectedRows, kept: int) -> None:
     """Checks that no row of the rewritten files was lost; otherwise deletes the written files.
 
     Raises:

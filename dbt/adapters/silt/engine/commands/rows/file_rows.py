@@ -30,7 +30,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """The rows of files to rewrite, counted while they are read if it is unknown how many of them are written.
+    """The rows of files to rewrite, counted while they are read, because it is unknown how many of them are kept.
 
     Args:
         frame: the rows.
@@ -39,11 +39,10 @@ class CountedRows:
 
     frame: DataFrame
     files: pa.Table
-    _without: int | None
     _observation: Observation
 
     def check(self, target: Target, kept: int) -> None:
-        """Checks that no row of the files was lost, and none written twice if the number of rows to write is known.
+        """Checks that no row of the files was lost, and no more rows were kept than the files hold.
 
         A higher count than expected is not a loss: a task that ran twice has counted twice.
 
@@ -53,36 +52,48 @@ class CountedRows:
 
         Raises:
             DataFileChangedError: if a data file no longer matches its entry in the log.
-            InternalError: if rows were lost for another reason.
+            InternalError: if rows were lost or duplicated for another reason.
         """
         expected = row_count(target, self.files)
-        if self._without is not None:
-            if kept != expected - self._without:
-                what = f"{kept} rows were kept of files that hold {expected}, without {self._without}"
-                raise miscounted(target, self.files, what)
-            return
         if kept == 0:
             error = _first_changed(target, self.files)
             if error is not None:
                 raise error
             return
+        if kept > expected:
+            raise miscounted(target, self.files, f"{kept} rows were kept of files that hold {expected}")
         found = int(self._observation.get[_COUNT])
         if found < expected:
             raise miscounted(target, self.files, f"{found} rows were read of files that hold {expected}")
 
 
-def counted(spark: SparkSession, target: Target, chosen: pa.Table, without: int | None = None) -> CountedRows:
-    """Returns the rows of files, to be rewritten in a single job.
+@dataclass(frozen=True, eq=False)
+class ExpectedRows:
+    """The rows of files to rewrite, of which a known number is kept.
+
+    They are not counted while they are read, which would cost a tenth of the job's processor time.
 
     Args:
-        without: how many of the rows will not be written; None if unknown. If it is known, they are not counted while
-            they are read, which would cost a tenth of the job's processor time.
+        frame: the rows.
+        files: rows of the snapshot's files.
+        expected: how many of the rows are kept.
     """
+
+    frame: DataFrame
+    files: pa.Table
+    expected: int
+
+    def check(self, target: Target, kept: int) -> None:
+        """Checks that no row was lost or written twice; arguments and errors as those of `CountedRows.check`."""
+        if kept != self.expected:
+            raise miscounted(target, self.files, f"{kept} rows were kept instead of {self.expected}")
+
+
+def counted(spark: SparkSession, target: Target, chosen: pa.Table) -> CountedRows:
+    """Returns the rows of files, to be rewritten in a single job."""
     observation = Observation()
     frame = scan.read_to_rewrite(spark, target.log, target.snapshot, chosen)
-    if without is None:
-        frame = frame.observe(observation, F.count(F.lit(1)).alias(_COUNT))
-    return CountedRows(frame, chosen, without, observation)
+    return CountedRows(frame.observe(observation, F.count(F.lit(1)).alias(_COUNT)), chosen, observation)
 
 
 def miscounted(target: Target, chosen: pa.Table, what: str) -> SiltError:
