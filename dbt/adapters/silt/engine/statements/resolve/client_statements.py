@@ -62,20 +62,24 @@ def check(allowed: Allowed, statement: Statement, namespace: Namespace, client: 
         StatementSyntaxError: if Spark has no statement that begins so.
         ExternalPathError: if it names files.
     """
+    values = _values_of_variables(statement)
+    stored = _stored(statement) if values is None else values
     if not allowed.external_paths:
-        _check_files(allowed, statement, namespace, client)
-    if not allowed.stored_code:
+        _check_files(allowed, statement, stored, namespace, client)
+    if not allowed.stored_code and values is None:
         _check_code(statement, namespace, client)
     if isinstance(statement, ast.Explain):
         check(allowed, statement.statement, namespace, client)
-    for text in _stored(statement):
+    for text in stored:
         allowed.check_text(text, client)
 
 
-def _check_files(allowed: Allowed, statement: Statement, namespace: Namespace, client: str) -> None:
+def _check_files(
+    allowed: Allowed, statement: Statement, stored: Sequence[str], namespace: Namespace, client: str
+) -> None:
     names = [getattr(statement, part, None) for part in ("table", "source", "name")]
     named = [getattr(statement, "location", None), *(_files(name, namespace) for name in names)]
-    for text in _stored(statement):
+    for text in stored:
         for each in table_references(text):
             named.append(_files(each.parts, namespace) if each.files is None else each.files.path)
     found = next((each for each in named if each and not _may_read(allowed, each)), None)
@@ -105,7 +109,7 @@ def _may_read(allowed: Allowed, location: str) -> bool:
 
 def _check_code(statement: Statement, namespace: Namespace, client: str) -> None:
     kind = " ".join(statement.text.split()[:2])
-    if isinstance(statement, ast.Unrecognised) and not _is_about_variable(tokenize(statement.text)):
+    if isinstance(statement, ast.Unrecognised):
         if (first := kind.partition(" ")[0]).upper() not in _FIRST_WORDS:
             raise StatementSyntaxError(
                 f"{client} begins with `{first}`, which begins no statement of Spark",
@@ -128,11 +132,9 @@ def _is_sparks(table: Name, namespace: Namespace) -> bool:
 
 
 def _stored(statement: Statement) -> tuple[str, ...]:
-    """Returns the queries in a statement, the body of a SQL function and values of variables: Spark may get them."""
+    """Returns the query in a statement, or the body of its SQL function: Spark may get them."""
     if isinstance(statement, ast.CreateFunction):
         return () if statement.language is not None or statement.body is None else (statement.body,)
-    if isinstance(statement, ast.Unrecognised):
-        return _values(statement.text)
     query = getattr(statement, "query", None)
     return (query,) if isinstance(query, str) else ()
 
@@ -144,10 +146,12 @@ def _is_about_variable(tokens: Sequence[Token]) -> bool:
     return first == "DECLARE" or (first == "SET" and second in _VARIABLE) or is_dropped
 
 
-def _values(text: str) -> tuple[str, ...]:
-    """Returns a query of the values that a statement gives to variables of the session, if it does."""
-    tokens = tokenize(text)
+def _values_of_variables(statement: Statement) -> tuple[str, ...] | None:
+    """Returns a query of the values that a statement gives to variables of the session; None if it is not about any."""
+    if not isinstance(statement, ast.Unrecognised):
+        return None
+    tokens = tokenize(statement.text)
     if not _is_about_variable(tokens):
-        return ()
+        return None
     begin = next((each.end for each in tokens if each.word in ("DEFAULT", "=")), None)
-    return () if begin is None else (f"select {text[begin:]}\n",)
+    return () if begin is None else (f"select {statement.text[begin:]}\n",)
