@@ -34,6 +34,7 @@ from deltalake.schema import StructType
 from pyspark.sql import SparkSession
 
 from dbt.adapters.silt import engine as silt
+from dbt.adapters.silt.engine.audits.audit import QUARANTINE_SUFFIX
 from dbt.adapters.silt.engine.kernel.errors import StorageError
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalFolder
 from dbt.adapters.silt.engine.kernel.storage.store import PutResult
@@ -265,7 +266,7 @@ class Player:
             if relation.query is None and not (self.warehouse / SCHEMA / name).exists():
                 yield f"{name} is missing"
                 continue
-            is_quarantine = name.endswith("__quarantine")  # which has further columns
+            is_quarantine = name.endswith(QUARANTINE_SUFFIX)  # which has further columns
             if (
                 relation.query is None
                 and not is_quarantine

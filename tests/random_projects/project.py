@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from dbt.adapters.silt.engine.audits.audit import QUARANTINE_SUFFIX
 from tests.random_projects import values
 from tests.random_projects.queries import Query
 from tests.random_projects.values import CORE, Condition, Row, literal
@@ -122,7 +123,7 @@ class Node:
     @property
     def quarantine(self) -> str:
         """The table of the rows that fail its audits."""
-        return f"{self.name}__quarantine"
+        return f"{self.name}{QUARANTINE_SUFFIX}"
 
     @property
     def audits(self) -> dict[str, Any]:
