@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import uuid
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from dbt.adapters.silt.endpoint.core.session import Session
 from dbt.adapters.silt.endpoint.core.sessions import Sessions
 from dbt.adapters.silt.endpoint.core.tokens import Token
 from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError
+from dbt.adapters.silt.engine.kernel.printable import UUID
 from dbt.adapters.silt.session import connect_client
 
 TOKEN: Final = "silt.token"
@@ -29,7 +29,6 @@ _MOST_WAITING: Final = 100
 _MOST_SETTINGS: Final = 100
 _MOST_KNOWN: Final = 10_000
 _TOO_LONG: Final = 4000
-_UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ class Door:
             SiltError: as `Sessions.clone`.
         """
         new = Key(key.user, name or str(uuid.uuid4()))
-        if not _UUID.fullmatch(new.session):
+        if not UUID.fullmatch(new.session.lower()):
             raise not_cloned("TARGET_SESSION_ID_FORMAT", f"The session id {name[:100]} is not a UUID")
         with known.session.busy(), self._opening:
             if self.find(new) is not None:

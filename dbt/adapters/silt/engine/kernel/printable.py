@@ -11,14 +11,15 @@ _KEPT: Final = "\n\t"
 _PLAIN: Final = re.compile(r"[\n\t\x20-\x7e]*")
 _NOT_IN_JSON: Final = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 """Characters that JSON keeps but a terminal may obey, and lone surrogates, which no encoding can write."""
-_MADE_BY_DBT: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""An id that dbt, or a clock of this package, has made."""
 SHORT_ID: Final = 8
 """The length of the displayed beginning of an id that dbt has made."""
 
 
 def is_made_by_dbt(run_id: str) -> bool:
     """Returns whether a run's id is the id of a dbt command, which no person has chosen."""
-    return _MADE_BY_DBT.fullmatch(run_id) is not None
+    return UUID.fullmatch(run_id) is not None
 
 
 def short_id(run_id: str) -> str:

@@ -19,15 +19,12 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.log.commit_file import read_info
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
+from dbt.adapters.silt.engine.kernel.printable import UUID
 from dbt.adapters.silt.engine.kernel.publication_marks import UndecidedPublication, publication_of
 from dbt.adapters.silt.engine.kernel.storage.store import ObjectExists, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table.paths import LOG_FOLDER, commit_path
 
-_ID: Final = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_OF_A_WRITE: Final = re.compile(_ID)
-"""The folder of a write's data files, named by an id of the clock."""
-
-_OF_A_VECTOR: Final = re.compile(rf"deletion_vector_{_ID}\.bin")
+_OF_A_VECTOR: Final = re.compile(rf"deletion_vector_{UUID.pattern}\.bin")
 """A file of deletion vectors."""
 
 _HIDDEN: Final = ("_", ".")
@@ -233,7 +230,8 @@ def _is_left_by_writes(store: Store, folder: str) -> bool:
         ObjectMissing: if the folder does not exist.
     """
     files = [file.name for file in store.list_from(folder)] + store.list_links(folder)
-    folders = [name for name in store.list_folders(folder) if not _OF_A_WRITE.fullmatch(name)]
+    # The folder of a write's data files is named by an id.
+    folders = [name for name in store.list_folders(folder) if not UUID.fullmatch(name)]
     return all(name.startswith(_HIDDEN) for name in (*filterfalse(_OF_A_VECTOR.fullmatch, files), *folders))
 
 

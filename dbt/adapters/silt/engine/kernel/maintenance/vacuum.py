@@ -20,7 +20,6 @@ import contextlib
 import json
 import logging
 import posixpath
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -32,6 +31,7 @@ from dbt.adapters.silt.engine.kernel import errors, foreign_json
 from dbt.adapters.silt.engine.kernel.files import deletion_vectors
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
+from dbt.adapters.silt.engine.kernel.printable import UUID
 from dbt.adapters.silt.engine.kernel.progress import Progress, silent
 from dbt.adapters.silt.engine.kernel.storage.local_store import is_temporary_name
 from dbt.adapters.silt.engine.kernel.storage.store import DEEPEST, DOCUMENT_BYTES, FileStatus, ObjectMissing, Store
@@ -51,7 +51,6 @@ END: Final = "VACUUM END"
 """The operations in the history before and after the files are deleted."""
 
 _LONGEST_MS = 86_400_000
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WRITERS_FOLDERS = ("_change_data", "_temporary")
 _LAST_VERSION = "latestCommitVersionOutsideOfRetentionWindow"
 
@@ -283,7 +282,7 @@ class _Search:
         self._progress("folders listed", self.folders_seen)
         goes = self._sort_out(files, of_writer)
         for name in dict.fromkeys(names):
-            inner = of_writer or name in _WRITERS_FOLDERS or (not folder and _ID.fullmatch(name) is not None)
+            inner = of_writer or name in _WRITERS_FOLDERS or (not folder and UUID.fullmatch(name) is not None)
             is_looked_into = name != LOG_FOLDER and (inner or not self._is_hidden(name))
             goes = is_looked_into and self.look_into(f"{folder}/{name}" if folder else name, inner) and goes
         goes = goes and modified_ms is not None and modified_ms < self._cutoff_ms
