@@ -78,6 +78,7 @@ ERRORS = [
     "DataFileChangedError",
     "DataFileMissingError",
     "DataRejectedError",
+    "EmptyStatementError",
     "ExecutorLostError",
     "ExternalPathError",
     "FilesNotFoundError",

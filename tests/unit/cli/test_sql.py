@@ -330,7 +330,7 @@ def test_an_existing_output_file_is_kept_unless_it_may_be_replaced(
         (("select id from orders where nam = 'a'",), "there is no column `nam`; columns: id, name, price, sold"),
         (("select 'a from orders",), "[SILT_SYNTAX] a string is not closed (line 1, column 8"),
         (("broken",), "silt: [SILT_SYNTAX] it is broken. Correct the statement."),
-        (("  -- nothing\n",), "there is no statement"),
+        (("  -- nothing\n",), "the statement is missing"),
         (("select 1", "-f", "x.sql"), "both statements and a file are given"),
         (("-f", "missing.sql"), "missing.sql cannot be read"),
         (("select 1; select 2", "--parquet", "x.parquet"), "a file holds the rows of one statement, but 2 are given"),

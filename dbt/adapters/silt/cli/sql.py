@@ -105,14 +105,14 @@ def _text(arguments: Namespace) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{arguments.file or 'the standard input'} cannot be read: {error}") from error
     if arguments.json or arguments.csv is not None or arguments.parquet is not None:
-        raise InvalidArgumentError("there is no statement whose rows could be written", remedy="Give a statement")
+        raise InvalidArgumentError("the statement whose rows are to be written is missing", remedy="Give a statement")
     return None
 
 
 def _check_one(arguments: Namespace, texts: list[str] | None) -> None:
     """Checks that the input has a statement, and only a single statement if its rows are written to a file."""
     if texts is not None and not texts:
-        raise InvalidArgumentError("there is no statement", remedy='Give a statement, as in `silt sql "select 1"`')
+        raise InvalidArgumentError("the statement is missing", remedy='Give a statement, as in `silt sql "select 1"`')
     if (arguments.csv is not None or arguments.parquet is not None) and texts is not None and len(texts) > 1:
         raise InvalidArgumentError(
             f"a file holds the rows of one statement, but {len(texts)} are given", remedy="Run them one at a time"

@@ -239,6 +239,8 @@ def test_more_sessions_than_allowed_are_refused(sessions_of: Callable[..., Sessi
         ("select a from (select 1 as b)", "SILT_COLUMN_NOT_FOUND", "UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703"),
         ("use nowhere", "SILT_SCHEMA_NOT_FOUND", "SCHEMA_NOT_FOUND", "42704"),
         ("select 1 +", "SILT_SYNTAX", "PARSE_SYNTAX_ERROR", "42601"),
+        (" ", "SILT_EMPTY_STATEMENT", "PARSE_EMPTY_STATEMENT", "42617"),
+        ("-- nothing", "SILT_SYNTAX", "PARSE_SYNTAX_ERROR", "42601"),
         ("selec 1", "SILT_SYNTAX", "PARSE_SYNTAX_ERROR", "42601"),
         ("kill query 'x'", "SILT_SYNTAX", "PARSE_SYNTAX_ERROR", "42601"),
         ("select cast('x' as int)", "SILT_VALUE_NOT_CASTABLE", "CAST_INVALID_INPUT", "22018"),

@@ -12,12 +12,11 @@ from dbt.adapters.silt.engine.catalog.catalog import Catalog
 from dbt.adapters.silt.engine.commands.spark.failures.causes import causes
 from dbt.adapters.silt.engine.commands.target import Outcome
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.sql.grammar.parse import NO_STATEMENT
-from dbt.adapters.silt.engine.sql.tokens import EMPTY
 from dbt.adapters.silt.session.errors import known_error, shown
 
 _GENERAL: Final = "HY000"
 _STATES: Final[Mapping[type[errors.SiltError], str]] = {
+    errors.EmptyStatementError: "42617",
     errors.StatementSyntaxError: "42601",
     errors.UnsupportedStatementError: "0A000",
     errors.UnsupportedFeatureError: "0A000",
@@ -50,6 +49,7 @@ _STATES: Final[Mapping[type[errors.SiltError], str]] = {
 
 
 _CONDITIONS: Final[Mapping[type[Exception], str]] = {
+    errors.EmptyStatementError: "PARSE_EMPTY_STATEMENT",
     errors.StatementSyntaxError: "PARSE_SYNTAX_ERROR",
     errors.FunctionNotFoundError: "UNRESOLVED_ROUTINE",
     errors.RelationNotFoundError: "TABLE_OR_VIEW_NOT_FOUND",
@@ -170,14 +170,8 @@ def problem_of(error: BaseException, catalog: Callable[[], Catalog]) -> Problem:
         of_spark, cause = found[0]
         return Problem(shown(known), code, cause.condition, cause.state or _state(known), of_spark)
     condition, state = _CONDITIONS.get(type(known)), _state(known)
-    if isinstance(known, errors.StatementSyntaxError) and _is_of_empty_text(known):
-        condition, state = "PARSE_EMPTY_STATEMENT", "42617"
     text = shown(known) if condition is None else f"[{condition}] {shown(known)}"
     return Problem(text, code, condition or code, state)
-
-
-def _is_of_empty_text(error: errors.StatementSyntaxError) -> bool:
-    return error.problem.startswith(NO_STATEMENT) and EMPTY in error.problem
 
 
 def _chain(error: BaseException) -> list[Exception]:

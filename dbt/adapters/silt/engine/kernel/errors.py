@@ -21,6 +21,7 @@
         StatementCancelledError
       InvalidStatementError            correct the statement, the model or its configuration
         StatementSyntaxError
+          EmptyStatementError
         UnsupportedStatementError
         InvalidArgumentError
         InvalidNameError
@@ -287,6 +288,13 @@ class StatementSyntaxError(InvalidStatementError):
     """The text cannot be parsed as a statement."""
 
     code = "SILT_SYNTAX"
+
+
+class EmptyStatementError(StatementSyntaxError):
+    """The text is empty."""
+
+    code = "SILT_EMPTY_STATEMENT"
+    remedy = "Send a statement"
 
 
 class UnsupportedStatementError(InvalidStatementError):

@@ -140,9 +140,6 @@ def _after_comment(text: str, start: int, tokens: list[Token]) -> int:
     raise syntax_error("a comment is not closed", text, start)
 
 
-EMPTY: Final = "the text is empty"
-
-
 def syntax_error(problem: str, text: str, position: int, remedy: str | None = None) -> StatementSyntaxError:
     """Returns the error that names the problem, its line and column (both from 1) and the text around it.
 
@@ -153,7 +150,7 @@ def syntax_error(problem: str, text: str, position: int, remedy: str | None = No
     line = before.count("\n") + 1
     column = position - (before.rfind("\n") + 1) + 1
     nearby = " ".join(text[max(0, position - 30) : position + 30].split())
-    where = f"near `{nearby}`" if nearby else EMPTY
+    where = f"near `{nearby}`" if nearby else "the text is empty"
     return StatementSyntaxError(
         f"{problem} (line {line}, column {column}, {where})",
         remedy=remedy,

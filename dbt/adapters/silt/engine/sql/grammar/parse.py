@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
 
-from dbt.adapters.silt.engine.kernel.errors import UnsupportedStatementError
+from dbt.adapters.silt.engine.kernel.errors import EmptyStatementError, UnsupportedStatementError
 from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import Explain, Name, Query, Statement, Unrecognised
 from dbt.adapters.silt.engine.sql.cursor import Cursor, FirstWords
@@ -20,14 +19,13 @@ from dbt.adapters.silt.engine.sql.grammar.insert import refuse_multi_insert
 from dbt.adapters.silt.engine.sql.spans import closing, starts_query
 from dbt.adapters.silt.engine.sql.tokens import Kind, Token, begins_script, syntax_error, tokenize
 
-NO_STATEMENT: Final = "there is no statement"
-
 
 @lru_cache(maxsize=128)
 def parse(text: str) -> Statement:
     """Returns the statement in SQL text, without comments around it and a semicolon after it.
 
     Raises:
+        EmptyStatementError: if the text is empty.
         StatementSyntaxError: if the statement is missing, is followed by a second statement, or ends too early or too
             late; the message names line, column and the text nearby.
         UnsupportedStatementError: if it hides the tables that it works on, or is of a kind that Spark itself runs in
@@ -51,7 +49,9 @@ def _only_statement(text: str) -> tuple[Token, ...]:
             tokens = (*tokens[:index], Token(Kind.END, "", "", token.start, token.start))
             break
     if len(tokens) == 1:
-        raise syntax_error(NO_STATEMENT, text, tokens[0].start)
+        if not text.strip():
+            raise EmptyStatementError("the text is empty")
+        raise syntax_error("the statement is missing", text, tokens[0].start)
     return tokens
 
 
