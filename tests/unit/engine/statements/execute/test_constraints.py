@@ -107,6 +107,10 @@ def test_keys_are_dropped_by_a_replacement_and_kept_by_a_clone_and_a_restore(hou
         ("id int, constraint a check (id > 0), constraint A unique (id)", InvalidStatementError, "`A` already"),
         ("id int, foreign key (id) references days (day, month)", InvalidStatementError, "has 1 columns"),
         ("id int, constraint a check (gone > 0)", InvalidStatementError, "`a`, gone > 0, cannot be used"),
+        (
+            "id int, constraint good check (id > 0), constraint a check (gone > 0)",
+            *(InvalidStatementError, "`a`, gone > 0, cannot be used"),
+        ),
         ("id int, constraint a check (id + 1)", InvalidStatementError, r"id \+ 1, is of type int, not boolean"),
         ("id int, constraint a expect (gone > 0) on violation drop row", InvalidStatementError, "cannot be used"),
     ],

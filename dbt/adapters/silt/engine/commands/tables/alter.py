@@ -128,7 +128,7 @@ def add_constraint(
             remedy=f"Drop it first: alter table ... drop constraint {name}",
             table=target.name,
         )
-    table_rules.check_condition(spark, target.snapshot.schema, name, condition, target.name)
+    table_rules.check_conditions(spark, target.snapshot.schema, {name: condition}, target.name)
     added = {f"{CONSTRAINT_PREFIX}{name.lower()}": condition}
     rules = constraint_checks(target.snapshot.schema, TableProperties(added), target.name)
     check_rows(spark, target, target.snapshot.files, rules)

@@ -13,7 +13,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -21,7 +20,7 @@ from dbt.adapters.silt.engine.commands.reading import scan
 from dbt.adapters.silt.engine.commands.rows import file_changes, file_rows
 from dbt.adapters.silt.engine.commands.rows.file_changes import FileChanges
 from dbt.adapters.silt.engine.commands.spark.partitions import check_partitionable
-from dbt.adapters.silt.engine.commands.spark.types import spark_schema, spark_type
+from dbt.adapters.silt.engine.commands.spark.types import spark_type
 from dbt.adapters.silt.engine.commands.tables import column_types, schema_edits, stats_columns
 from dbt.adapters.silt.engine.commands.tables.metadata_commit import MetadataChange, check_rows, commit_metadata
 from dbt.adapters.silt.engine.commands.tables.schema_edits import spelled
@@ -341,23 +340,17 @@ def _check_conditions(spark: SparkSession, target: Target, metadata: Metadata) -
     Raises:
         InvalidStatementError: if a column of a constraint does not.
     """
+    conditions = TableProperties(metadata.configuration).constraints
+
+    def uses_column(name: str) -> InvalidStatementError:
+        return InvalidStatementError(
+            f"the check constraint `{name}`, {conditions[name]}, uses the column",
+            remedy=f"Drop the constraint first: alter table ... drop constraint {name}",
+            table=target.name,
+        )
+
     schema = StructType.from_json(metadata.schema_string)
-    empty = spark.createDataFrame([], spark_schema(nullable_schema(schema)))
-    for name, condition in TableProperties(metadata.configuration).constraints.items():
-        if not _finds_its_columns(empty, table_rules.condition(name, condition, target.name)):
-            raise InvalidStatementError(
-                f"the check constraint `{name}`, {condition}, uses the column",
-                remedy=f"Drop the constraint first: alter table ... drop constraint {name}",
-                table=target.name,
-            )
-
-
-def _finds_its_columns(empty: DataFrame, expression: str) -> bool:
-    try:
-        empty.select(F.expr(f"({expression}\n)")).schema  # noqa: B018 -- reading the schema resolves the columns
-    except AnalysisException:
-        return False
-    return True
+    table_rules.check_conditions(spark, schema, conditions, target.name, uses_column)
 
 
 # Operations in the history

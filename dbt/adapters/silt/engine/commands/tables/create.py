@@ -137,8 +137,7 @@ def create(
     schema = StructType.from_json(metadata.schema_string)
     generated.check_expressions(spark, schema, name)
     generated.check_defaults(spark, schema, name)
-    for constraint, condition in TableProperties(metadata.configuration).constraints.items():
-        table_rules.check_condition(spark, schema, constraint, condition, name)
+    table_rules.check_conditions(spark, schema, TableProperties(metadata.configuration).constraints, name)
     clustered = clustering_of(definition, metadata, name)
     written = None
     if query is not None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, NullType
 
 from dbt.adapters.silt.engine.commands.spark.failures.texts import without_own_names
 from dbt.adapters.silt.engine.commands.spark.types import spark_schema
-from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RuleNotAllowedError
+from dbt.adapters.silt.engine.kernel.errors import InvalidStatementError, RuleNotAllowedError, SiltError
 from dbt.adapters.silt.engine.kernel.table.schema import StructField, StructType, nullable_schema
 from dbt.adapters.silt.engine.sql.query.quotes import for_any_session
 from dbt.adapters.silt.engine.sql.query.rule_texts import one_line, problem
@@ -50,23 +50,43 @@ def condition(name: str, text: str, table: str) -> str:
     return rule(text, f"the check constraint `{name}`", table)
 
 
-def check_condition(spark: SparkSession, schema: StructType, name: str, text: str, table: str) -> None:
-    """Checks that the condition of a CHECK constraint is a boolean expression over a table's columns.
+def check_conditions(
+    spark: SparkSession,
+    schema: StructType,
+    conditions: Mapping[str, str],
+    table: str,
+    unusable: Callable[[str], SiltError] | None = None,
+) -> None:
+    """Checks that the conditions of CHECK constraints are boolean expressions over a table's columns.
+
+    Args:
+        conditions: the conditions by the names of their constraints. Spark analyses them together.
+        unusable: returns the error for a constraint whose condition Spark cannot analyse; by default, it has Spark's
+            reason.
 
     Raises:
-        InvalidStatementError: if it is not.
+        InvalidStatementError: if a condition is not boolean.
         RuleNotAllowedError, StatementSyntaxError: as `rule`.
     """
-    runs = condition(name, text, table)
-    what = f"the condition of the constraint `{name}`, {one_line(text)}"
+    if not conditions:
+        return
+    # The line break ends a comment at the condition's end.
+    runs = [f"({condition(name, text, table)}\n)" for name, text in conditions.items()]
+    whats = [f"the condition of the constraint `{name}`, {one_line(text)}" for name, text in conditions.items()]
     empty = spark.createDataFrame([], spark_schema(nullable_schema(schema)))
     try:
-        found = empty.select(F.expr(f"({runs}\n)")).schema.fields[0].dataType
-    except (AnalysisException, ParseException) as error:
+        types = [each.dataType for each in empty.select(*map(F.expr, runs)).schema]
+    except AnalysisException as error:
+        for name, text in conditions.items():
+            if len(conditions) > 1:
+                check_conditions(spark, schema, {name: text}, table, unusable)
+            elif unusable is not None:
+                raise unusable(name) from error
         reason = str(error).partition("\n")[0]
-        raise InvalidStatementError(f"{what}, cannot be used: {reason}", table=table) from error
-    if not isinstance(found, BooleanType):
-        raise InvalidStatementError(f"{what}, is of type {found.simpleString()}, not boolean", table=table)
+        raise InvalidStatementError(f"{whats[0]}, cannot be used: {reason}", table=table) from error
+    for what, found in zip(whats, types, strict=True):
+        if not isinstance(found, BooleanType):
+            raise InvalidStatementError(f"{what}, is of type {found.simpleString()}, not boolean", table=table)
 
 
 def default(member: StructField, table: str) -> str:
