@@ -117,7 +117,7 @@ class TestACommandOnABranch(Branched):
     ) -> None:
         monkeypatch.setenv("SILT_BRANCH", "pr_71")
         before = shown(project)
-        with pytest.raises(DbtRuntimeError, match=r"there is no branch `pr_71`.*Did you mean pr_17"):
+        with pytest.raises(DbtRuntimeError, match=r"the branch `pr_71` does not exist.*Did you mean pr_17"):
             run_dbt(["run"])
         assert shown(project) == before
 
@@ -125,7 +125,7 @@ class TestACommandOnABranch(Branched):
         self, project: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert silt(project, "branch", "pr_17", "--delete") == 0
-        with pytest.raises(DbtRuntimeError, match="there is no branch `pr_17`"):
+        with pytest.raises(DbtRuntimeError, match="the branch `pr_17` does not exist"):
             run_dbt(["run", "--select", "kept"])
         monkeypatch.delenv("SILT_BRANCH")
         capsys.readouterr()

@@ -158,7 +158,7 @@ def test_a_branch_is_not_merged_without_a_held_run_and_deleted_with_it(store: St
 
 
 def test_a_run_onto_an_unknown_branch_begins_nothing(store: Store) -> None:
-    with pytest.raises(BranchNotFoundError, match="there is no branch `pr_71`"):
+    with pytest.raises(BranchNotFoundError, match="the branch `pr_71` does not exist"):
         opened(store).run_branches("silt").open(replace(ONTO, onto="pr_71"))
     assert not opened(store, 1).run_branches("silt").all()
 

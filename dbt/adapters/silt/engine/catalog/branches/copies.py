@@ -19,6 +19,7 @@ from dbt.adapters.silt.engine.catalog.branches.attempts import AttemptTakenError
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments, in_progress
 from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation, relation_of
+from dbt.adapters.silt.engine.catalog.branches.live_branches import present_branch
 from dbt.adapters.silt.engine.catalog.branches.named_documents import NamedBranch
 from dbt.adapters.silt.engine.catalog.branches.run_nodes import read_nodes, write_nodes
 from dbt.adapters.silt.engine.catalog.names.log_end import is_last
@@ -236,20 +237,6 @@ def copied(register: Publications, name: str) -> BranchCopy:
         copy.record(copy.hashes())
         break
     return copy
-
-
-def present_branch(register: Publications, name: str) -> NamedBranch:
-    """Returns a named branch as it is now, by its normalized name.
-
-    Raises:
-        BranchNotFoundError: if it does not exist, has ended or has expired.
-        CorruptLogError, StorageError: if its documents cannot be read.
-    """
-    named = named_documents.read_named(register.store, named_documents.path_of(name))
-    found = None if named is None else latest(register, named)
-    if found is None or not found.is_live(register.clock) or Branch(register, found.branch).attempts.have_ended():
-        raise errors.BranchNotFoundError(f"there is no branch `{name}` in this warehouse")
-    return found
 
 
 def with_id(register: Publications, branch_id: str) -> Branch:

@@ -6,12 +6,12 @@ owner, and expires when nothing has used it for some days.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dbt.adapters.silt.engine.catalog.branches import attempts as branch_attempts
-from dbt.adapters.silt.engine.catalog.branches import named_documents, updates
+from dbt.adapters.silt.engine.catalog.branches import live_branches, named_documents, updates
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.command_documents import CommandDocuments, in_progress
 from dbt.adapters.silt.engine.catalog.branches.named_documents import NamedBranch
@@ -24,7 +24,6 @@ from dbt.adapters.silt.engine.catalog.names.relation_names import (
     normalize,
 )
 from dbt.adapters.silt.engine.kernel import errors
-from dbt.adapters.silt.engine.kernel.near_names import near_names, some_of
 from dbt.adapters.silt.engine.kernel.publication.publications import Publications
 
 DAYS: Final = 14
@@ -85,14 +84,7 @@ class NamedBranches:
         Raises:
             StorageError: if the storage failed.
         """
-        live = (each for each in named_documents.all_named(self._store) if each.is_live(self._register.clock))
-        return sorted(
-            (each for each in self._latest(live) if not self._opened(each).attempts.have_ended()),
-            key=lambda each: each.name,
-        )
-
-    def _latest(self, branches: Iterable[NamedBranch]) -> Iterator[NamedBranch]:
-        return (branch_attempts.latest(self._register, each) for each in branches)
+        return live_branches.all_branches(self._register)
 
     def create(self, name: str, owner: str, days: int = DAYS) -> NamedBranch:
         """Creates a branch that begins with the present tables, without a copy.
@@ -117,7 +109,7 @@ class NamedBranches:
         while not named_documents.put_new(self._store, created):
             other = named_documents.read_named(self._store, created.path)
             other = None if other is None else branch_attempts.latest(self._register, other)
-            if other is not None and not self._is_gone(other):
+            if other is not None and not live_branches.is_gone(self._register, other):
                 raise errors.InvalidArgumentError(
                     f"the branch `{name}` exists: {other.owner} has created it",
                     remedy="Choose another name, or delete the branch: `silt branch --delete`",
@@ -133,11 +125,7 @@ class NamedBranches:
             BranchNotFoundError: if it does not exist, has ended or has expired.
             CorruptLogError, StorageError: if its document cannot be read.
         """
-        found = self._known(text)
-        if found is not None:
-            return found
-        known = [each.name for each in self.all()]
-        raise _missing(f"there is no branch `{text}` in this warehouse", text, known)
+        return live_branches.present_branch(self._register, text)
 
     def branch(self, text: str, only: RelationName | None = None) -> Branch:
         """Returns a named branch, or the branch of a run that is not published, to read it.
@@ -215,7 +203,7 @@ class NamedBranches:
 
     def built_again(self, name: str) -> None:
         """Records that all nodes are built again which the updates of a branch have named. Raises as `find`."""
-        updates.note_built(self._register, self.find(name).name)
+        updates.note_built(self._register, name)
 
     def merge(self, name: str, if_hash: str | None = None) -> dict[str, int]:
         """Publishes all changes of a branch at one moment, or none, and ends it; returns the new version of each
@@ -312,28 +300,19 @@ class NamedBranches:
         return [each for each in self._runs.all() if each.onto == branch.name]
 
     def _branch_of(self, text: str) -> Branch:
-        found = self._known(text)
+        found = live_branches.known_branch(self._register, text)
         if found is not None:
             named_documents.renew(self._store, found, self._register.clock)
             return self._opened(found)
-        known = [each.name for each in self.all()]
         try:
             return self._runs.of(text)
         except errors.RunNotFoundError as error:
             if "too short" in error.problem or "begin with" in error.problem:
                 raise
             problem = f"neither a branch nor an unpublished run `{text}` exists in this warehouse"
-            if known:
-                raise _missing(problem, text, known) from error
+            if self.all():
+                raise live_branches.missing(self._register, problem, text) from error
             raise errors.RunNotFoundError(problem, remedy=error.action) from error
-
-    def _known(self, text: str) -> NamedBranch | None:
-        known = named_documents.read_named(self._store, named_documents.path_of(normalize(text)))
-        found = None if known is None else branch_attempts.latest(self._register, known)
-        return None if found is None or self._is_gone(found) else found
-
-    def _is_gone(self, branch: NamedBranch) -> bool:
-        return not branch.is_live(self._register.clock) or self._opened(branch).attempts.have_ended()
 
     def _opened(self, branch: NamedBranch) -> Branch:
         return Branch(self._register, branch.branch, branch)
@@ -351,13 +330,3 @@ class NamedBranches:
             what = f"the schema `{name}` exists" if run is None else f"the run `{run}` is not published"
             raise errors.InvalidArgumentError(f"{what}, and the names would be confused", remedy="Choose another name")
         return name
-
-
-def _missing(problem: str, text: str, known: Sequence[str]) -> errors.BranchNotFoundError:
-    """Returns the error for the name of a branch that does not exist, with the names that do."""
-    near = near_names(text, known)
-    if near:
-        remedy = f"Did you mean {' or '.join(near)}?"
-    else:
-        remedy = f"Use one of {some_of(known, 5)}" if known else "Create it: `silt branch NAME`"
-    return errors.BranchNotFoundError(problem, remedy=remedy)

@@ -17,6 +17,7 @@ from dbt.adapters.silt.engine.catalog.branches.attempts import AttemptTakenError
 from dbt.adapters.silt.engine.catalog.branches.branch import Branch
 from dbt.adapters.silt.engine.catalog.branches.conflicts import Relation
 from dbt.adapters.silt.engine.catalog.branches.copies import BranchCopy
+from dbt.adapters.silt.engine.catalog.branches.live_branches import present_branch
 from dbt.adapters.silt.engine.catalog.branches.run_nodes import RunNodes, read_nodes, write_nodes
 from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.publication.documents import Status, new_publication
@@ -55,7 +56,7 @@ def update_branch(register: Publications, database: str, name: str, nodes_of: No
         ConcurrentModificationError: if the branch is changed, merged or deleted meanwhile; nothing was changed.
         CorruptLogError, StorageError: if the storage failed.
     """
-    source = copies.present_branch(register, name)
+    source = present_branch(register, name)
     present = Branch(register, source.branch, source)
     present.attempts.was_published()  # ends the attempts of other processes
     present.reopen()
@@ -77,7 +78,7 @@ def owed_nodes(register: Publications, branch_id: str) -> frozenset[str]:
 
 def note_built(register: Publications, name: str) -> None:
     """Records that all nodes are built again which a branch has lost. Raises as `update_branch`."""
-    write_nodes(register.store, copies.present_branch(register, name).branch, RunNodes())
+    write_nodes(register.store, present_branch(register, name).branch, RunNodes())
 
 
 def _invalid(present: Branch, database: str, changed: Mapping[Relation, str]) -> dict[Relation, str]:
