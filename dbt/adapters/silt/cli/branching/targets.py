@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dbt.adapters.silt.cli.project import profile
 from dbt.adapters.silt.cli.warehouses import OpenWarehouse, open_warehouse
@@ -15,6 +17,9 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 
 KeyOf = Callable[[Sequence[RelationName], Snapshot], Sequence[str]]
 """Returns the columns that identify a row of a relation, given its names on both sides and its newer version."""
+
+_Place: TypeAlias = tuple[str, str, str]
+"""The location, schema and branch of a target."""
 
 _AUDIT = "dbt_test__audit"
 """The custom schema for the stored failures of tests, which belong to no model."""
@@ -62,7 +67,7 @@ def diff_targets(arguments: Namespace, known: Sequence[str], key_of: KeyOf) -> l
     """Returns how the relations of two targets differ, sorted by name; relations of one target only differ too.
 
     Args:
-        known: all targets of the profile: the schema of another target is no custom schema of these two.
+        known: all targets of the profile: the schema of another target is not a custom schema of these two.
 
     Raises:
         InvalidArgumentError: if a target does not exist, both name the same tables, or neither has the table `--table`.
@@ -75,12 +80,15 @@ def diff_targets(arguments: Namespace, known: Sequence[str], key_of: KeyOf) -> l
                 f"`{each}` is not a target of the profile, which has the targets {', '.join(known)}",
                 remedy="Name two targets, two branches or two tables",
             )
-    sides = [_side(arguments, each, known) for each in names]
-    if len({_place(each.warehouse) for each in sides}) == 1:
+    opened = {each: _opened(arguments, each) for each in names}
+    places = {_place(each) for each in opened.values()}
+    if len(places) == 1:
         raise InvalidArgumentError(
             f"the targets {names[0]} and {names[1]} have the same warehouse and schema, so they are the same tables",
             remedy="Name two targets with different schemas or warehouses",
         )
+    places |= _other_places(arguments, set(known) - set(names))
+    sides = [_side(each, opened[each], places) for each in names]
     before, after = (each.relations() for each in sides)
     wanted = sorted({*before, *after})
     if arguments.table is not None:
@@ -95,12 +103,13 @@ def diff_targets(arguments: Namespace, known: Sequence[str], key_of: KeyOf) -> l
     return diff_sides((both[0], both[1]), pairs, key_of, arguments.rows)
 
 
-def _side(arguments: Namespace, name: str, known: Sequence[str]) -> _TargetSide:
-    opened = _opened(arguments, name)
-    own, others = opened.schema.lower(), _other_schemas(arguments, opened, known)
+def _side(name: str, opened: OpenWarehouse, places: Collection[_Place]) -> _TargetSide:
+    """Returns a target with the schemas that belong to it and not to another target, whose places are given, too."""
+    location, own, _ = _place(opened)
+    bases = {schema for there, schema, _ in places if there == location}
     schemas = {}
     for each in opened.catalog.schemas(opened.database):
-        owner = max((schema for schema in (own, *others) if _is_within(each, schema)), key=len, default=None)
+        owner = max((schema for schema in bases if _is_within(each, schema)), key=len, default=None)
         custom = each[len(own) + 1 :]
         if owner == own and custom != _AUDIT:
             schemas[each] = custom
@@ -111,16 +120,12 @@ def _opened(arguments: Namespace, name: str) -> OpenWarehouse:
     return open_warehouse(Namespace(**{**vars(arguments), "target": name}))
 
 
-def _other_schemas(arguments: Namespace, opened: OpenWarehouse, known: Sequence[str]) -> set[str]:
-    """Returns the schemas of the profile's targets in the same warehouse, as far as their fields can be read."""
+def _other_places(arguments: Namespace, names: Iterable[str]) -> set[_Place]:
+    """Returns the places of targets, as far as their fields can be read."""
     found = set()
-    for each in known:
-        try:
-            other = _opened(arguments, each)
-        except InvalidSettingError:
-            continue  # another target may need a variable, or has never been built
-        if _place(other)[0] == _place(opened)[0]:
-            found.add(other.schema.lower())
+    for each in names:
+        with suppress(InvalidSettingError):  # another target may need a variable, or has never been built
+            found.add(_place(_opened(arguments, each)))
     return found
 
 
@@ -128,5 +133,5 @@ def _is_within(schema: str, base: str) -> bool:
     return schema == base or schema.startswith(f"{base}_")
 
 
-def _place(warehouse: OpenWarehouse) -> tuple[str, str, str]:
+def _place(warehouse: OpenWarehouse) -> _Place:
     return warehouse.locations[warehouse.database], warehouse.schema.lower(), warehouse.branch
