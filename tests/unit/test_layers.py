@@ -159,6 +159,11 @@ def test_modules_import_only_from_lower_layers(module: str) -> None:
         assert there == here or FLOOR_OF[there] < FLOOR_OF[here], f"{module} imports {target}, which is not below it"
 
 
+@pytest.mark.parametrize("module", [module for module in ours() if part(module) in ("catalog", "commands")])
+def test_commands_and_the_catalog_do_not_import_each_other(module: str) -> None:
+    assert {part(name) for name in imports(module)} & {"catalog", "commands"} <= {part(module)}
+
+
 def test_few_small_modules_serve_a_single_module() -> None:
     """A module exists if two others import it or if it is longer; the number of exceptions may only be lowered."""
     users: dict[str, set[str]] = {module: set() for module in ours()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.maintenance import vacuum
 from dbt.adapters.silt.engine.kernel.maintenance.bins import TARGET_FILE_SIZE
 from dbt.adapters.silt.engine.kernel.maintenance.file_states import files_of
-from dbt.adapters.silt.engine.kernel.maintenance.upkeep import TableState, reads_of
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import Surveyed, TableState, Uses, reads_of
 from dbt.adapters.silt.engine.kernel.table.clustering import clustering_columns
 from dbt.adapters.silt.engine.kernel.table.features import check_writable
 from dbt.adapters.silt.engine.kernel.table.paths import is_absolute
@@ -29,15 +29,6 @@ _LATELY_MS: Final = 7 * 24 * 60 * 60 * 1000
 _AUTO_COMPACT: Final = "delta.autoOptimize.autoCompact"
 
 _GONE = (errors.RelationNotFoundError, errors.SchemaNotFoundError)
-
-
-@dataclass(frozen=True)
-class Surveyed:
-    """A table, and its state by its log."""
-
-    log: DeltaLog
-    state: TableState
-    _reads: tuple[Mapping[str, object], ...] = ()
 
 
 def tables_of(catalog: Catalog, database: str) -> list[RelationName]:
@@ -73,11 +64,16 @@ def survey(catalog: Catalog, names: Iterable[RelationName]) -> list[Surveyed]:
     """
     with ThreadPoolExecutor(_READERS) as pool:
         found = [each for each in pool.map(partial(_surveyed, catalog), names) if each is not None]
-    reads = reads_of(read for each in found for read in each._reads)
+    reads = reads_of(read for each in found for read in each.reads)
     return [replace(each, state=replace(each.state, reads=reads.get(each.state.table, 0))) for each in found]
 
 
-def files_of_clones(catalog: Catalog) -> dict[str, list[str]]:
+def uses_in(catalog: Catalog) -> Uses:
+    """Returns the uses of tables' files in a warehouse."""
+    return Uses(catalog.branches_using, catalog.held_files, partial(_files_of_clones, catalog))
+
+
+def _files_of_clones(catalog: Catalog) -> dict[str, list[str]]:
     """Returns the files that each table of the warehouse names outside of its folder, as a shallow clone does.
 
     Raises:

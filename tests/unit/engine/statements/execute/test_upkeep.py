@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 from pyspark.sql import Row
 
-from dbt.adapters.silt.engine.catalog.upkeep import survey
+from dbt.adapters.silt.engine.catalog.upkeep import survey, uses_in
 from dbt.adapters.silt.engine.commands.maintenance.upkeep import upkeep
 from dbt.adapters.silt.engine.commands.target import Outcome, WriteSettings
 from dbt.adapters.silt.engine.kernel import errors
@@ -173,7 +173,7 @@ def test_another_writer_who_changes_the_files_meanwhile_makes_only_that_table_wa
     splintered(house, "b")
     found = survey(house.warehouse.catalog, list(house.warehouse.catalog.all_tables()))
     house.sql("update a set v = 'b' where id = 1")
-    done = upkeep(house.warehouse.spark, house.warehouse.catalog, found, 60, WriteSettings())
+    done = upkeep(house.warehouse.spark, uses_in(house.warehouse.catalog), found, 60, WriteSettings())
     assert [each.waits for each in done.tables] == ["another writer changes it", ""]
     assert str(done).startswith("compacted 1 table, ") and str(done).endswith(" of 1m; 1 table waits")
     assert [number_of_files(house, name) for name in "ab"] == [4, 1]
@@ -212,7 +212,8 @@ def test_an_upkeep_that_is_killed_at_any_step_changes_no_row_and_is_completed_by
         (found,) = survey(house.warehouse.catalog, house.warehouse.catalog.all_tables())
         mortal = DeltaLog(Mortal(found.log.store, left, after), found.log.name)
         with contextlib.suppress(Killed):
-            upkeep(house.warehouse.spark, house.warehouse.catalog, [replace(found, log=mortal)], 60, WriteSettings())
+            uses = uses_in(house.warehouse.catalog)
+            upkeep(house.warehouse.spark, uses, [replace(found, log=mortal)], 60, WriteSettings())
         assert house.rows("select count(*), sum(id) from a") == before
         if left[0] > 0:
             assert step > 5 and number_of_files(house, "a") < 6

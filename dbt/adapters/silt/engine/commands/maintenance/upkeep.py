@@ -13,9 +13,6 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.silt.engine.catalog import upkeep as surveys
-from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.upkeep import Surveyed
 from dbt.adapters.silt.engine.commands.maintenance import optimize, vacuum
 from dbt.adapters.silt.engine.commands.maintenance.vacuum import Retention
 from dbt.adapters.silt.engine.commands.target import Target, WriteSettings
@@ -23,7 +20,7 @@ from dbt.adapters.silt.engine.kernel import errors
 from dbt.adapters.silt.engine.kernel.clock import Clock
 from dbt.adapters.silt.engine.kernel.lengths_of_time import time_text
 from dbt.adapters.silt.engine.kernel.maintenance.bins import Bin
-from dbt.adapters.silt.engine.kernel.maintenance.upkeep import Budget, TableState, ranked
+from dbt.adapters.silt.engine.kernel.maintenance.upkeep import Budget, Surveyed, TableState, Uses, ranked
 from dbt.adapters.silt.engine.kernel.printable import number_of, size_text
 
 _logger = logging.getLogger(__name__)
@@ -83,18 +80,18 @@ class UpkeepResult:
 
 
 def upkeep(
-    spark: SparkSession, catalog: Catalog, surveyed: Iterable[Surveyed], seconds: float, settings: WriteSettings
+    spark: SparkSession, uses: Uses, surveyed: Iterable[Surveyed], seconds: float, settings: WriteSettings
 ) -> UpkeepResult:
     """Tends tables until the budget ends; an error in a table only makes that table wait.
 
     Args:
-        catalog: the published tables of the warehouse.
+        uses: the uses of the tables' files in the warehouse.
         surveyed: the tables.
         seconds: the budget.
     """
     found = {each.state.table: each for each in surveyed}
     clock = next((each.log.clock for each in found.values()), None)
-    work = _Upkeep(spark, catalog, replace(settings, txn=None, positions=()), Budget(seconds), clock)
+    work = _Upkeep(spark, uses, replace(settings, txn=None, positions=()), Budget(seconds), clock)
     work.tables = {name: Kept(each.state, waits=each.state.waits) for name, each in sorted(found.items())}
     work.compact(found)
     work.vacuum(found)
@@ -105,7 +102,7 @@ def upkeep(
 @dataclass
 class _Upkeep:
     spark: SparkSession
-    catalog: Catalog
+    uses: Uses
     settings: WriteSettings
     budget: Budget
     clock: Clock | None
@@ -136,7 +133,7 @@ class _Upkeep:
         """Writes a bin again; returns why the table must wait, if it must."""
         log = surveyed.log
         try:
-            if self.catalog.branches_using(log):
+            if self.uses.branches(log):
                 return "a run or branch that is not published uses it"
             target = Target(log.name, log, log.snapshot())
             done = optimize.compact(self.spark, target, bin_, self.settings)
@@ -156,7 +153,7 @@ class _Upkeep:
         if not due or self.now() >= self.budget.seconds:
             return
         try:
-            clones = surveys.files_of_clones(self.catalog)
+            clones = self.uses.of_clones()
         except errors.SiltError as error:
             _logger.warning("upkeep deletes no files, because a table may be a clone that needs them: %s", error)
             return
@@ -170,7 +167,7 @@ class _Upkeep:
     def _vacuumed(self, surveyed: Surveyed, kept: Kept, clones: Mapping[str, Collection[str]]) -> str:
         log, is_lite = surveyed.log, surveyed.state.deletable is not None
         try:
-            retention = Retention(held={**clones, **self.catalog.held_files(log)})
+            retention = Retention(held={**clones, **self.uses.held(log)})
             done = vacuum.vacuum(log, retention, self.settings, lite=is_lite)
         except errors.SiltError as error:
             _logger.warning("%s: upkeep deletes no files: %s", log.name, error)

@@ -10,12 +10,13 @@ write the bin again; more reads of the table raise it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidArgumentError
 from dbt.adapters.silt.engine.kernel.lengths_of_time import length_of_time
+from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.maintenance import clustering
 from dbt.adapters.silt.engine.kernel.maintenance.bins import SMALL, TARGET_FILE_SIZE, Bin, FileState
 
@@ -88,6 +89,30 @@ class TableState:
         own = [each for each in self.files if not each.is_foreign]
         found = (each for files in _by_partition(own) for each in _bins(files, self.target_size))
         return sorted(found, key=lambda each: each.score(self.reads), reverse=True)
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A table, its state by its log, and the versions of tables that its commits have read."""
+
+    log: DeltaLog
+    state: TableState
+    reads: tuple[Mapping[str, object], ...] = ()
+
+
+@dataclass(frozen=True)
+class Uses:
+    """The uses of tables' files by others, as functions of the catalog.
+
+    Attributes:
+        branches: returns the ids of the branches that are not published and have used a table.
+        held: returns the files of a table that branches need, by the branch's id.
+        of_clones: returns the files that tables, such as shallow clones, need outside of their folders, by the table.
+    """
+
+    branches: Callable[[DeltaLog], Collection[str]]
+    held: Callable[[DeltaLog], Mapping[str, Collection[str]]]
+    of_clones: Callable[[], Mapping[str, Collection[str]]]
 
 
 def budget_seconds(text: str) -> float:

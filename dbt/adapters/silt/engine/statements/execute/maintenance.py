@@ -73,7 +73,7 @@ def _optimize_tables(context: Context, statement: ast.OptimizeTables) -> Result:
     found = surveys.survey(context.catalog, _tables_to_tend(context, statement))
     if statement.dry_run:
         return context.rows([_kept(Kept(each.state, waits=each.state.waits)) for each in found], _UPKEEP)
-    done = upkeep_command.upkeep(context.spark, context.catalog, found, seconds, context.settings)
+    done = upkeep_command.upkeep(context.spark, surveys.uses_in(context.catalog), found, seconds, context.settings)
     return replace(context.rows([_kept(each) for each in done.tables], _UPKEEP), note=str(done))
 
 
