@@ -31,7 +31,7 @@ from dbt.adapters.silt.engine.kernel.identifiers import quote
 from dbt.adapters.silt.engine.kernel.log.builds import content_schema
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
 from dbt.adapters.silt.engine.kernel.table.actions import Metadata, Protocol
-from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN, Path, clustering_columns
+from dbt.adapters.silt.engine.kernel.table.clustering import CLUSTERING_DOMAIN, clustering_columns
 from dbt.adapters.silt.engine.kernel.table.expressions import Column
 from dbt.adapters.silt.engine.kernel.table.schema import (
     ArrayType,
@@ -73,8 +73,7 @@ def create_by_differences(
     if base is None or mode is CreateMode.CREATE_IF_NOT_EXISTS:
         return create.create(spark, location, definition, query, mode, settings)
     check_mode(location, mode)
-    clustered_by = create.clustering_of(definition, metadata, name)
-    reason = _obstacle(base, metadata, protocol, query, clustered_by)
+    reason = _obstacle(base, metadata, protocol, query, definition)
     if reason is None:
         target = Target(name, location.log, base, location.tests)
         outcome = _merged(spark, target, query.toDF(*schema.names), key, (metadata, settings))
@@ -104,14 +103,15 @@ def _is_comparable(data_type: DataType) -> bool:
 
 
 def _obstacle(
-    base: Snapshot, metadata: Metadata, protocol: Protocol, query: DataFrame, clustered_by: tuple[Path, ...]
+    base: Snapshot, metadata: Metadata, protocol: Protocol, query: DataFrame, definition: Definition
 ) -> str | None:
     """Returns why all rows must be replaced although the table exists, if so."""
     before, schema = base.metadata, StructType.from_json(metadata.schema_string)
     if content_schema(before.schema_string) != content_schema(metadata.schema_string):
         return "the columns have changed"
-    layouts = (before.partition_columns, clustering_columns(base.domains)), (metadata.partition_columns, clustered_by)
-    if layouts[0] != layouts[1] or _has_other_domains(base):
+    clustered_by = create.clustering_of(definition, metadata, base.table)
+    layout = (before.partition_columns, clustering_columns(base.domains))
+    if layout != (metadata.partition_columns, clustered_by) or _has_other_domains(base):
         return "the layout has changed"
     if before.configuration != metadata.configuration or base.protocol != protocol:
         return "the table properties or constraints have changed"
