@@ -45,6 +45,16 @@ def test_a_form_of_another_warehouse_causes_a_warning_and_no_error(config: dict[
     assert said in warning
 
 
+def test_a_view_whose_rows_would_be_quarantined_causes_a_warning() -> None:
+    reset_invocation_id()
+    table, view = (node(each, materialized=each, on_failure="quarantine") for each in ("table", "view"))
+    assert warnings(table, [table, view]) == []
+    assert warnings(view, [table, view]) == [
+        "The config `on_failure` has no effect: a view stores no rows to quarantine, and its tests run after it, as "
+        "without audits (view)"
+    ]
+
+
 @pytest.mark.parametrize(
     "config",
     [
