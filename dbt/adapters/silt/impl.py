@@ -353,9 +353,7 @@ class SiltAdapter(  # type: ignore[misc]  # dbt hands an adapter relations of it
         if first_time("configs outside of `config` were looked for"):
             files = getattr(self.get_macro_resolver(), "files", {})
             found += _CONFIG_NAMES.misplaced(files.values(), str(self.config.project_name))
-        if not self.config.credentials.quotes.double_quoted_identifiers:
-            found += filter(None, [quiet_losses.selected_strings(model)])
-        found += filter(None, [quiet_losses.unknown_units(model)])
+        found += quiet_losses.misread_texts(model, self.config.credentials.quotes.double_quoted_identifiers)
         is_sample = self.connections.invocation.context.sample
         whole = sample_warning(others, {**nodes, **sources}) if is_sample else None
         return found if whole is None else [*found, whole]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.silt.engine.catalog.names.log_end import readable
@@ -55,39 +55,29 @@ def emptied(name: RelationName, snapshot: Snapshot, context: RunContext) -> str 
     )
 
 
-def selected_strings(node: Mapping[str, Any]) -> str | None:
-    """Returns the warning that a query selects names in double quotes, which are strings; once in a command.
+def misread_texts(node: Mapping[str, Any], quotes_names: bool) -> Iterator[str]:
+    """Yields warnings of texts in a query that Spark probably reads otherwise than meant; once in a command.
+
+    They are names in double quotes, which are strings, and units of `date_trunc` that Spark does not know.
 
     Args:
         node: the node, as dbt passes it to macros.
+        quotes_names: whether the profile lets double quotes enclose names.
     """
-    if node.get("language", "sql") != "sql" or not first_time(f"the strings of {node.get('unique_id')}"):
-        return None
-    found = mistakes.selected_strings(node.get("compiled_code") or "")
-    if not found:
-        return None
-    texts = ", ".join(f'"{name}"' for name in found)
-    return (
-        f"{node['name']} selects {texts}: in Spark, double quotes enclose a string, "
-        f"and every row gets this text. For a column, write {', '.join(map(quote, found))}; for a text, add an alias"
-    )
-
-
-def unknown_units(node: Mapping[str, Any]) -> str | None:
-    """Returns the warning that a query calls `date_trunc` with a unit that Spark does not know; once in a command.
-
-    Args:
-        node: the node, as dbt passes it to macros.
-    """
-    if node.get("language", "sql") != "sql" or not first_time(f"the units of {node.get('unique_id')}"):
-        return None
-    found = mistakes.unknown_units(node.get("compiled_code") or "")
-    if not found:
-        return None
-    return (
-        f"{node['name']} calls date_trunc('{found[0]}', ...): Spark has no such unit, and returns null for every row. "
-        "Its units are year, quarter, month, week, day, hour, minute and second"
-    )
+    if node.get("language", "sql") != "sql" or not first_time(f"the texts of {node.get('unique_id')}"):
+        return
+    query = node.get("compiled_code") or ""
+    if not quotes_names and (names := mistakes.selected_strings(query)):
+        texts = ", ".join(f'"{name}"' for name in names)
+        yield (
+            f"{node['name']} selects {texts}: in Spark, double quotes enclose a string, and every row gets this text. "
+            f"For a column, write {', '.join(map(quote, names))}; for a text, add an alias"
+        )
+    if units := mistakes.unknown_units(query):
+        yield (
+            f"{node['name']} calls date_trunc('{units[0]}', ...): Spark has no such unit, and returns null for every "
+            "row. Its units are year, quarter, month, week, day, hour, minute and second"
+        )
 
 
 def loses_rows(config: Mapping[str, Any], full_refresh: bool) -> bool:
