@@ -175,10 +175,6 @@ class Budget:
         speed = sum(each for each, _ in self._work) / beyond if beyond > 0 else 0.0
         return fixed + size / max(speed, _FIRST_SPEED)
 
-    @property
-    def is_over(self) -> bool:
-        return self.spent >= self.seconds
-
 
 def _by_partition(files: Iterable[FileState]) -> Iterable[list[FileState]]:
     groups: dict[tuple[tuple[str, str | None], ...], list[FileState]] = defaultdict(list)

@@ -212,10 +212,7 @@ class Documents:
             CorruptLogError: if the document cannot be read.
             StorageError: if the storage failed.
         """
-        body = self._read(_begun_path(publication))
-        if body is None:
-            return None
-        return parsed(_begun_path(publication), body, partial(_begun, publication))
+        return self._read(_begun_path(publication), partial(_begun, publication))
 
     def decide(self, begun: Begun, status: Status, versions: Mapping[str, int]) -> Decision:
         """Writes the decision if it is missing, and returns it.
@@ -262,18 +259,15 @@ class Documents:
             CorruptLogError: if the document cannot be read.
             StorageError: if the storage failed.
         """
-        body = self._read(_path(publication))
-        if body is None:
-            return None
-        return parsed(_path(publication), body, partial(_decision, publication))
+        return self._read(_path(publication), partial(_decision, publication))
 
     def forget_beginning(self, publication: int) -> None:
         """Deletes the document of the beginning, which the decision replaces."""
         self.store.delete(_begun_path(publication))
 
-    def _read(self, path: str) -> bytes | None:
+    def _read(self, path: str, parse: Callable[[Any], T]) -> T | None:
         try:
-            return self.store.read(path, DOCUMENT_BYTES)
+            return parsed(path, self.store.read(path, DOCUMENT_BYTES), parse)
         except ObjectMissing:
             return None
 

@@ -23,7 +23,7 @@ def create_table(cursor: Cursor, mode: ast.CreateMode, unsupported: tuple[str, .
         return _clone(cursor, name, mode)
     statement = ast.CreateTable(text=cursor.statement, table=name, mode=mode, unsupported=unsupported)
     if cursor.at("(") and not _at_query(cursor):
-        statement = _with_columns(cursor, statement)
+        statement = _with_parts(cursor, statement, _with_column_or_constraint)
     written: set[tuple[str, ...]] = set()
     while not cursor.at_end and not _at_query(cursor):
         statement = _with_clause(cursor, statement, written)
@@ -117,12 +117,13 @@ def _is_column(cursor: Cursor, index: int) -> bool:
 # Columns
 
 
-def _with_columns(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
+def _with_parts(
+    cursor: Cursor, statement: ast.CreateTable, with_part: Callable[[Cursor, ast.CreateTable], ast.CreateTable]
+) -> ast.CreateTable:
     inside = cursor.group_cursor()
-    while True:
-        statement = _with_column_or_constraint(inside, statement)
-        if not inside.take(","):
-            break
+    statement = with_part(inside, statement)
+    while inside.take(","):
+        statement = with_part(inside, statement)
     inside.finished()
     return statement
 
@@ -309,13 +310,7 @@ def _using(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
 
 
 def _partitioned_by(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
-    inside = cursor.group_cursor()
-    while True:
-        statement = _with_partition(inside, statement)
-        if not inside.take(","):
-            break
-    inside.finished()
-    return statement
+    return _with_parts(cursor, statement, _with_partition)
 
 
 def _with_partition(cursor: Cursor, statement: ast.CreateTable) -> ast.CreateTable:
