@@ -80,6 +80,15 @@ def test_a_change_of_the_table_or_of_the_new_name_on_the_base_is_a_named_conflic
     assert names(shop) == before
 
 
+def test_a_merge_without_the_table_that_was_renamed_names_the_branch_to_delete(shop: House) -> None:
+    on(shop).sql("alter table t rename to renamed")
+    shop.sql("drop table t")
+    with pytest.raises(errors.ConcurrentDropError) as raised:
+        branches(shop).merge("pr_17")
+    assert raised.value.table == "silt.main.t"
+    assert raised.value.action == "Delete the branch (`silt branch pr_17 --delete`), and create it again"
+
+
 def test_a_table_is_renamed_twice_and_back(shop: House) -> None:
     inside = on(shop)
     inside.sql("alter table t rename to a")

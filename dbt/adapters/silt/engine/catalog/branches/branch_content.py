@@ -281,12 +281,15 @@ class BranchContent:
         except (NotATableError, VersionNotFoundError) as error:
             files = self._register.store.files_below(f"{self._folder}/{location}")
             if len(files) > 1 and not leaves_lost:
-                raise ConcurrentDropError(
-                    f"the version that the run has changed no longer exists: {error.problem}",
-                    table=table,
-                    remedy="Drop the run (`silt drop-run`), and run it again",
-                ) from error
+                raise self._base_lost(table, error.problem) from error
             del self._logs[location]
+
+    def _base_lost(self, table: str, reason: str) -> ConcurrentDropError:
+        who, remedy = "run", "Drop the run (`silt drop-run`), and run it again"
+        if self.named is not None:
+            who, remedy = "branch", f"Delete the branch (`silt branch {self.named.name} --delete`), and create it again"
+        problem = f"the version that the {who} has changed no longer exists: {reason}"
+        return ConcurrentDropError(problem, table=table, remedy=remedy)
 
     def _complete_names(self) -> None:
         """Changes the names of the tables that another process has created, dropped or created again on the branch, if
