@@ -11,6 +11,7 @@ import pytest
 
 from dbt.adapters.silt.engine.warehouse import Warehouse
 from tests.files import write_files
+from tests.functional.pairs.kinds import build
 
 HEAD: Final = "id,name,v,at\n"
 PEOPLE: Final = (
@@ -86,6 +87,34 @@ def by_hook(constraint: str) -> str:
         """post_hook=["alter table {{ this }} drop constraint if exists by_hook", """
         f""""alter table {{{{ this }}}} add constraint by_hook {constraint}"]"""
     )
+
+
+def described(config: str, models: str) -> str:
+    """Returns the properties of the project, with a further config of the seed."""
+    return f"""
+seeds:
+  - name: people
+    config:
+      event_time: at
+      column_types: {{id: bigint, name: string, v: bigint, at: timestamp}}
+      {config}
+models: {models}
+{OF_LANDING}{OF_UNITS}"""
+
+
+def history(config: str) -> str:
+    """Returns the snapshot with a further config."""
+    return f"""
+snapshots:
+  - name: history
+    relation: ref('people')
+    config: {{unique_key: id, strategy: check, check_cols: all, {config}}}
+"""
+
+
+def hooked(config: str) -> dict[str, str]:
+    """Returns the table `hooked` with a further config."""
+    return {"hooked.sql": "{{ config(materialized='table', " + config + ") }} " + SELECT}
 
 
 class Seen:
@@ -171,3 +200,28 @@ class EveryKind:
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
         return {"names.sql": "{% macro generate_alias_name(custom_alias_name, node) %}t_{{ node.name }}{% endmacro %}"}
+
+
+class KeyedNodes(EveryKind):
+    """The project whose runs are published after their tests; a test class states the keys of its nodes."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
+        return {**silt_target, "publish": "after_tests", "reuse": "unchanged"}
+
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, str]:
+        return {"enough.sql": "select * from {{ ref('keyed') }} where {{ var('fails', false) }}"}
+
+    def begin(self, seen: Seen, empty: str) -> None:
+        """Builds the project: empty, on Monday by a run that is held at first, unchanged on Tuesday; changes the seed.
+
+        Args:
+            empty: the id of the run that builds it empty.
+        """
+        seen.notes("empty", build(empty, "--empty"))
+        build("monday", expect_pass=False, fails=True)
+        seen.notes_branch("branch", "monday")
+        seen.notes("published", build("monday"))
+        seen.notes("reused", build("tuesday"))
+        write_files(Path(seen.project.project_root, "seeds"), {"people.csv": PEOPLE[1]})

@@ -2,76 +2,52 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import KeyViolationError
 from dbt.adapters.silt.engine.warehouse import Warehouse
-from tests.files import write_files
 from tests.functional.pairs.kinds import WITHOUT_UNIT_TESTS, build
 from tests.functional.pairs.nodes import (
     COLUMNS,
     NODES,
-    OF_LANDING,
-    OF_UNITS,
-    PEOPLE,
     REUSED,
-    SELECT,
-    EveryKind,
+    KeyedNodes,
     SeenKeys,
     by_hook,
     contract,
+    described,
+    history,
+    hooked,
 )
 from tests.functional.runs.test_publishing import silt
 
 HOOKS: Final = by_hook("unique (id) enforced")
-OF_HISTORY: Final = HOOKS.replace("=", ": ").replace("(id)", "(dbt_scd_id)")
 PRIMARY_KEY: Final = "{type: primary_key, columns: [id]}"
 """The key of the contracts, which the profile enforces."""
-PROPERTIES: Final = f"""
-seeds:
-  - name: people
-    config:
-      event_time: at
-      column_types: {{id: bigint, name: string, v: bigint, at: timestamp}}
-      {HOOKS.replace("=", ": ")}
-models: {"".join(contract(model, PRIMARY_KEY) for model in COLUMNS)}
-  - {{name: merged, config: {{{HOOKS.replace("=", ": ")}}}}}
-  - {{name: framed, config: {{{HOOKS.replace("=", ": ")}}}}}
+IN_YAML: Final = HOOKS.replace("=", ": ")
+MODELS: Final = f"""{"".join(contract(model, PRIMARY_KEY) for model in COLUMNS)}
+  - {{name: merged, config: {{{IN_YAML}}}}}
+  - {{name: framed, config: {{{IN_YAML}}}}}
 """
 
 
 @pytest.mark.connect
 @pytest.mark.kept
-class TestEnforcedKeysOfEveryKind(EveryKind):
-    own_models: ClassVar = {"hooked.sql": "{{ config(materialized='table', " + HOOKS + ") }} " + SELECT}
-    own_snapshots = f"""
-snapshots:
-  - name: history
-    relation: ref('people')
-    config: {{unique_key: id, strategy: check, check_cols: all, {OF_HISTORY}}}
-"""
-    properties = PROPERTIES + OF_LANDING + OF_UNITS
+class TestEnforcedKeysOfEveryKind(KeyedNodes):
+    own_models: ClassVar = hooked(HOOKS)
+    own_snapshots = history(IN_YAML.replace("(id)", "(dbt_scd_id)"))
+    properties = described(IN_YAML, MODELS)
 
     @pytest.fixture(scope="class")
     def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
         return {**silt_target, "publish": "after_tests", "reuse": "unchanged", "enforced_keys": True}
 
     @pytest.fixture(scope="class")
-    def tests(self) -> dict[str, str]:
-        return {"enough.sql": "select * from {{ ref('keyed') }} where {{ var('fails', false) }}"}
-
-    @pytest.fixture(scope="class")
     def seen(self, project: Any, program: Warehouse) -> SeenKeys:
         seen = SeenKeys(project, program)
-        seen.notes("empty", build("monday", "--empty"))
-        build("monday", expect_pass=False, fails=True)
-        seen.notes_branch("branch", "monday")
-        seen.notes("published", build("monday"))
-        seen.notes("reused", build("tuesday"))
-        write_files(Path(project.project_root, "seeds"), {"people.csv": PEOPLE[1]})
+        self.begin(seen, "monday")
         seen.notes("changed", build("wednesday", *WITHOUT_UNIT_TESTS))
         assert silt(project, "rollback", "wednesday", "--yes") == 0
         seen.notes("rolled back")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import pytest
@@ -10,19 +9,17 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.engine.kernel.errors import ForeignKeyViolationError
 from dbt.adapters.silt.engine.warehouse import Warehouse
-from tests.files import write_files
 from tests.functional.pairs.kinds import WITHOUT_UNIT_TESTS, build
 from tests.functional.pairs.nodes import (
     COLUMNS,
     NODES,
-    OF_LANDING,
-    OF_UNITS,
-    PEOPLE,
     REUSED,
-    SELECT,
-    EveryKind,
+    KeyedNodes,
     SeenKeys,
     by_hook,
+    described,
+    history,
+    hooked,
 )
 from tests.functional.runs.test_publishing import silt
 
@@ -41,35 +38,10 @@ class SeenForeignKeys(SeenKeys):
 
 @pytest.mark.connect
 @pytest.mark.kept
-class TestForeignKeysOfEveryKind(EveryKind):
-    own_models: ClassVar = {"hooked.sql": "{{ config(materialized='table', " + HOOKS + ") }} " + SELECT}
-    own_snapshots = f"""
-snapshots:
-  - name: history
-    relation: ref('people')
-    config: {{unique_key: id, strategy: check, check_cols: all, {IN_YAML}}}
-"""
-    properties = (
-        f"""
-seeds:
-  - name: people
-    config:
-      event_time: at
-      column_types: {{id: bigint, name: string, v: bigint, at: timestamp}}
-      {IN_YAML}
-models: {"".join(map(with_hooks, [*COLUMNS, "merged", "framed"]))}
-"""
-        + OF_LANDING
-        + OF_UNITS
-    )
-
-    @pytest.fixture(scope="class")
-    def dbt_profile_target(self, silt_target: dict[str, Any]) -> dict[str, Any]:
-        return {**silt_target, "publish": "after_tests", "reuse": "unchanged"}
-
-    @pytest.fixture(scope="class")
-    def tests(self) -> dict[str, str]:
-        return {"enough.sql": "select * from {{ ref('keyed') }} where {{ var('fails', false) }}"}
+class TestForeignKeysOfEveryKind(KeyedNodes):
+    own_models: ClassVar = hooked(HOOKS)
+    own_snapshots = history(IN_YAML)
+    properties = described(IN_YAML, "".join(map(with_hooks, [*COLUMNS, "merged", "framed"])))
 
     @pytest.fixture(scope="class")
     def ids(self, project: Any, program: Warehouse) -> str:
@@ -82,12 +54,7 @@ models: {"".join(map(with_hooks, [*COLUMNS, "merged", "framed"]))}
     @pytest.fixture(scope="class")
     def seen(self, project: Any, program: Warehouse, ids: str) -> SeenForeignKeys:
         seen = SeenForeignKeys(project, program)
-        seen.notes("empty", build("sunday", "--empty"))
-        build("monday", expect_pass=False, fails=True)
-        seen.notes_branch("branch", "monday")
-        seen.notes("published", build("monday"))
-        seen.notes("reused", build("tuesday"))
-        write_files(Path(project.project_root, "seeds"), {"people.csv": PEOPLE[1]})
+        self.begin(seen, "sunday")
         with pytest.raises(DbtRuntimeError, match="SILT_FOREIGN_KEY_VIOLATION"):
             build("wednesday", *WITHOUT_UNIT_TESTS)
         seen.notes("refused")
