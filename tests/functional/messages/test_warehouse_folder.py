@@ -67,7 +67,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         ("a_file", "a_file is a file, not a folder"),
         ("below_a_file", "a_file is a file, not a folder"),
-        ("no_parent", "there is no folder"),
+        ("no_parent", "missing does not exist"),
         ("read_only_parent", "read_only/house failed: Permission denied"),
         ("of_another_user", "of_another_user is not writable (Permission denied)"),
         ("schema_of_another_user", "main is not writable (Permission denied)"),

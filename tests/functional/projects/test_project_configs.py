@@ -105,7 +105,7 @@ class TestConfigsThatCannotBe:
         results = run_dbt(["run"], expect_pass=False)
         messages = {each.node.name: each.message for each in results}
         assert "cannot determine the partitions of `partition_by: bucket(4, at)`" in messages["granular"]
-        assert "there is no table property `delta.apendOnly`" in messages["unknown_property"]
+        assert "the table property `delta.apendOnly` does not exist" in messages["unknown_property"]
         assert "rows of a missing file would be lost" in messages["protected"]
         assert project.run_sql("show tables", fetch="all") == []
 

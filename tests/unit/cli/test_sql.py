@@ -325,9 +325,9 @@ def test_an_existing_output_file_is_kept_unless_it_may_be_replaced(
         (("select id from ordrs",), "the table or view does not exist. Check the name; similar names are: orders."),
         (
             ("select nam from orders",),
-            "there is no column `nam`. Check its name; the columns are: name, id, price, sold",
+            "the column `nam` does not exist. Check its name; the columns are: name, id, price, sold",
         ),
-        (("select id from orders where nam = 'a'",), "there is no column `nam`; columns: id, name, price, sold"),
+        (("select id from orders where nam = 'a'",), "the column `nam` does not exist; columns: id, name, price, sold"),
         (("select 'a from orders",), "[SILT_SYNTAX] a string is not closed (line 1, column 8"),
         (("broken",), "silt: [SILT_SYNTAX] it is broken. Correct the statement."),
         (("  -- nothing\n",), "the statement is missing"),

@@ -25,7 +25,7 @@ Shows or stops your processes that keep running between commands: Sparks, if a p
 command servers of `silt dbt`. `status` shows each Spark's address, processes, memory and age, and the commands that use
 it, or how long it has been idle. `stop` stops all of them, or the Spark with an id, and waits until they have ended.
 Before it stops Sparks of other projects than that of the current folder, it asks; without a terminal it refuses,
-unless --yes is given. A Spark in use keeps running, and the exit code is 2; with --force it is stopped all the same:
+unless --yes is given. A Spark in use keeps running, and the exit code is 2; with --force it is stopped anyway:
 the statements that it runs fail, and commit nothing. Commands that a command server runs are not interrupted."""
 _COLUMNS = ("id", "address", "project", "master", "Spark", "#process", "#Java", "#MiB", "#age", "#idle", "used by")
 _OF_SERVERS = ("process", "#MiB", "#age", "#commands", "log")

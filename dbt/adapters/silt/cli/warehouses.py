@@ -110,7 +110,9 @@ class OpenWarehouse:
             return name
         remedy = f"Did you mean {' or '.join(near)}?"
         if not self.catalog.has_schema(name.database, name.schema):
-            raise errors.SchemaNotFoundError(f"there is no schema `{name.schema}`", table=str(name), remedy=remedy)
+            raise errors.SchemaNotFoundError(
+                f"the schema `{name.schema}` does not exist", table=str(name), remedy=remedy
+            )
         raise errors.RelationNotFoundError("the table or view does not exist", table=str(name), remedy=remedy)
 
     def _relations(self, database: str) -> list[RelationName]:

@@ -102,7 +102,7 @@ class Overrides:
         return None if found is None or found.package_name in self.internal else found
 
     def missing_materialization(self, name: str) -> str | None:
-        """Returns the error for a materialization that does not exist, if the one that is meant is known."""
+        """Returns the error for a materialization that does not exist, if the intended name is known."""
         if name in _BUILT_IN or self.manifest.find_materialization_macro_by_name(self.project, name, OWN) is not None:
             return None
         found = (_MATERIALIZATION.fullmatch(macro.name) for macro in self.manifest.macros.values())

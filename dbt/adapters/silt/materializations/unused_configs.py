@@ -25,7 +25,7 @@ _ACCESS = "everyone who can read the warehouse's folder can read the table"
 _ENGINE = "every model runs on the profile's Spark"
 _INSTALLED = "a python model imports the packages that are installed with dbt"
 _FOREIGN = "it belongs to another warehouse"
-_FOLDERS = f"only columns have partition folders; {_SIZES}. `insert_overwrite` uses it all the same"
+_FOLDERS = f"only columns have partition folders; {_SIZES}. `insert_overwrite` uses it anyway"
 
 UNUSED: Mapping[str, str] = {
     # Spark and Databricks

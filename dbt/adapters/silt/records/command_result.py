@@ -228,7 +228,7 @@ def is_failed(result: Mapping[str, Any]) -> bool:
 
 
 def last_outcomes(commands: Iterable[Sequence[Mapping[str, Any]]]) -> dict[str, str]:
-    """Returns the last outcome of each node and test, by its unique id; a skip is no result of a failed node.
+    """Returns the last outcome of each node and test, by its unique id; a skip is not the result of a failed node.
 
     Args:
         commands: the results of each command, oldest first.

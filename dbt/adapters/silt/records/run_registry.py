@@ -334,7 +334,7 @@ class RunRegistry:
 
 def _published(entry: RunEntry) -> RunEntry:
     """Returns the entry of a command whose changes were published after its end: an error outside of its nodes, which
-    held them, is no failure of the run any more.
+    held them, is no longer a failure of the run.
     """
     if entry.publication == HELD and entry.result is not None and not entry.result.failed:
         result = replace(entry.result, ending=Ending.SUCCESS, problem=None)

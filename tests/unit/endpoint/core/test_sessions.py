@@ -81,7 +81,7 @@ def test_a_transaction_is_visible_when_it_is_committed_and_ends_with_its_session
     one.run("delete from numbers")
     sessions.close(one.id)
     assert rows(two, "select count(*) as n from numbers") == [{"n": 1}]
-    with pytest.raises(errors.InvalidStatementError, match="no such session"):
+    with pytest.raises(errors.InvalidStatementError, match="the session does not exist"):
         sessions.get(one.id)
 
 
@@ -221,7 +221,7 @@ def test_an_idle_session_expires(house_of: Callable[..., Any]) -> None:
     assert sessions.get(kept.id) is kept
     now[0] = 12.0
     assert sessions.expire() == 1
-    with pytest.raises(errors.InvalidStatementError, match="no such session"):
+    with pytest.raises(errors.InvalidStatementError, match="the session does not exist"):
         sessions.get(old.id)
 
 

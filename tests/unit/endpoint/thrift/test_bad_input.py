@@ -91,7 +91,7 @@ def test_a_client_that_closes_its_session_cannot_use_it_again(server: ThriftServ
         handle = other.sessionHandle
         other.close()
         answer = connection.client.ExecuteStatement(ttypes.TExecuteStatementReq(handle, "select 1"))
-        assert "no such session" in answer.status.errorMessage
+        assert "the session does not exist" in answer.status.errorMessage
 
 
 def test_an_unknown_call_is_answered_and_logged_once(server: ThriftServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -161,7 +161,7 @@ def test_the_results_of_an_expired_session_are_forgotten(server: ThriftServer) -
             server.door.sessions.close_all()
             server.door.forget_ended()
             assert not server.door.running
-            with pytest.raises(exc.OperationalError, match="no such operation"):
+            with pytest.raises(exc.OperationalError, match="the operation does not exist"):
                 other.fetchall()
             other._operationHandle = None
         cursor._operationHandle = None

@@ -169,7 +169,7 @@ def test_a_read_only_warehouse_is_named_in_the_error_with_the_remedy(tmp_path: P
 def test_the_root_folder_is_created_but_no_folder_above_it(tmp_path: Path) -> None:
     above = tmp_path / "wharehouses"
     place = Catalog({"silt": LocalStore(above / "shop")})
-    with pytest.raises(StorageError, match=f"there is no folder {above}") as raised:
+    with pytest.raises(StorageError, match=f"the folder {above} does not exist") as raised:
         place.create_schema("silt", "main")
     assert raised.value.action.startswith("Create that folder, or correct the path: `warehouse` in the profile")
     assert not above.exists()

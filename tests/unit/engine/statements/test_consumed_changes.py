@@ -214,5 +214,5 @@ def test_changes_that_the_log_no_longer_has_are_refused_with_the_way_out(house: 
         house.sql("insert into t values (3, 3)")
     for version in (0, 1):
         house.log("t").store.delete(commit_path(version))
-    with pytest.raises(ChangesMissingError, match="after version 0 cannot be read any more"):
+    with pytest.raises(ChangesMissingError, match="after version 0 can no longer be read"):
         house.another().sql(APPEND)

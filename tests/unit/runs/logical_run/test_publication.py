@@ -198,7 +198,7 @@ def test_a_command_that_ends_outside_of_a_node_is_held_until_one_ends_by_itself(
 ) -> None:
     assert Build.begin(opened(store), tmp_path, "one", A).end(end, a="success").publication == publication
     assert f"Held: the command {why}, so no change of the run run-1 is visible" in said
-    assert "  publish it nevertheless: silt publish run-1, or drop it: silt drop-run run-1" in said
+    assert "  publish it anyway: silt publish run-1, or drop it: silt drop-run run-1" in said
     assert Build.begin(opened(store, 1), tmp_path, "two", A).end(SUCCESS, a="success").publication == "published"
 
 

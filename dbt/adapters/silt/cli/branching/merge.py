@@ -16,7 +16,7 @@ _CONFLICT = 1
 _TRIES = 3
 _DESCRIPTION = """\
 Publishes the tables, views and functions that a branch has changed, all at one moment or none, and ends the branch.
-Tables that only the branch has changed are merged, also if the base has moved. If other programs have changed the same
+Tables that only the branch has changed are merged, even if the base has moved. If other programs have changed the same
 rows or names, nothing is merged: the exit code is 1, and each conflict is named with the commits that caused it. With
 --if-hash, only the state with that hash is merged, which covers rows and code: a branch that was changed after its
 review is refused. With --run, after a conflict, the branch moves to the present tables, and the conflicting nodes and

@@ -104,7 +104,7 @@ def diff_targets(arguments: Namespace, known: Sequence[str], key_of: KeyOf) -> l
 
 
 def _side(name: str, opened: OpenWarehouse, places: Collection[_Place]) -> _TargetSide:
-    """Returns a target with the schemas that belong to it and not to another target, whose places are given, too."""
+    """Returns a target with the schemas that belong to it; the places of other targets tell which belong to them."""
     location, own, _ = _place(opened)
     bases = {schema for there, schema, _ in places if there == location}
     schemas = {}

@@ -117,7 +117,7 @@ class SparkProcess:
         return [sys.executable, "-m", client.STATEMENTS_MODULE]
 
     def _cancelled(self, may_commit: bool) -> Result:
-        """Returns the result if the statement completes all the same; a second Ctrl-C stops Spark."""
+        """Returns the result if the statement completes anyway; a second Ctrl-C stops Spark."""
         try:
             self._send({"cancel": True})
             return self._result()

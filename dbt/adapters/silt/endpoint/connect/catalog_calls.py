@@ -88,7 +88,7 @@ def _schema(session: Session, name: str) -> tuple[str, str]:
     parts = _names(name)
     found = (parts[0], parts[1]) if len(parts) == 2 else (database, parts[0] if parts else schema)
     if not session.catalog.has_schema(*found):
-        raise SchemaNotFoundError(f"there is no schema `{found[1]}` in database `{found[0]}`")
+        raise SchemaNotFoundError(f"the schema `{found[1]}` does not exist in database `{found[0]}`")
     return found
 
 

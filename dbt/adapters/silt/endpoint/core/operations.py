@@ -37,7 +37,7 @@ def timer(seconds: float, stop_it: Callable[[], None]) -> threading.Timer:
 
 @contextlib.contextmanager
 def limited(seconds: float | None, stop_it: Callable[[], None]) -> Iterator[None]:
-    """Calls a function if the block takes longer than a limit; None is no limit."""
+    """Calls a function if the block takes longer than a limit; None means no limit."""
     made = None if seconds is None else timer(seconds, stop_it)
     try:
         yield

@@ -335,5 +335,5 @@ def _is_harmless(key: str) -> bool:
 def ended() -> errors.InvalidStatementError:
     """Returns the error for a session that is not open."""
     return errors.InvalidStatementError(
-        "there is no such session: it was closed, or was idle for too long", remedy="Connect again"
+        "the session does not exist: it was closed, or was idle for too long", remedy="Connect again"
     )

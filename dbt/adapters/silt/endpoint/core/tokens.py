@@ -55,7 +55,9 @@ class Token:
                 remedy="Make it a file that only you can read (chmod 600), or set XDG_CACHE_HOME to a folder of yours",
             ) from error
         if found is None:
-            raise InvalidSettingError(f"there is no file {path}", remedy="Write the token into it, with chmod 600")
+            raise InvalidSettingError(
+                f"the file {path} does not exist", remedy="Write the token into it, with chmod 600"
+            )
         return cls._checked(found.decode(errors="replace").strip(), str(path))
 
     @classmethod

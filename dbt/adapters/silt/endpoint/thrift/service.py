@@ -321,7 +321,7 @@ class Service:
     def _running(self, req: Any) -> _Running:
         found = self.door.running.get(req.operationHandle.operationId.guid)
         if found is None:
-            raise InvalidStatementError("there is no such operation: it was closed", remedy="Run the statement again")
+            raise InvalidStatementError("the operation does not exist: it was closed", remedy="Run the statement again")
         self.door.sessions.get(found.session_id)
         return found
 

@@ -303,7 +303,7 @@ def is_plain(field: StructField) -> bool:
 def _no_column(name: str, snapshot: Snapshot) -> errors.ColumnNotFoundError:
     names = snapshot.schema.names
     remedy = f"Check its name; the columns are: {some_of(dict.fromkeys([*near_names(name, names), *names]))}"
-    return errors.ColumnNotFoundError(f"there is no column `{name}`", remedy=remedy, table=snapshot.table)
+    return errors.ColumnNotFoundError(f"the column `{name}` does not exist", remedy=remedy, table=snapshot.table)
 
 
 def _may_be_sparks(error: errors.ColumnNotFoundError) -> bool:

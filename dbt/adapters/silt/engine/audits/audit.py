@@ -100,7 +100,7 @@ class Audit:
         fail_calc: SQL aggregate over the failing rows, which is compared.
         warn_if, error_if: SQL comparison of that number, such as `> 10`.
         limit: the number of failing rows to look at; None looks at all.
-        stored_in: SQL name of the table that the failing rows replace, also if the commit is refused; None keeps none.
+        stored_in: SQL name of the table that the failing rows replace, even if the commit is refused; None keeps none.
     """
 
     name: str

@@ -381,7 +381,7 @@ class VersionNotFoundError(InvalidStatementError):
 
 
 class ChangesMissingError(InvalidStatementError):
-    """The changes of a table after a version cannot be read any more."""
+    """The changes of a table after a version can no longer be read."""
 
     code = "SILT_CHANGES_MISSING"
     remedy = (

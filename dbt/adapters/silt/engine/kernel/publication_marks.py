@@ -18,7 +18,7 @@ SETTLED: Final = 0
 """The version of `MARK` when no publication in the log can be undecided."""
 
 OF_TABLES: Final = frozenset((MARK, VERIFIED))
-"""The application ids of facts about a table, which are no units of work: a rollback or a conflict ignores them."""
+"""The application ids of facts about a table, which are not units of work: a rollback or a conflict ignores them."""
 
 _PUBLICATION: Final = "publication"
 _UNDONE: Final = "undonePublication"

@@ -29,8 +29,8 @@ class IncrementalConfig(AdapterConfig):
         merge_update_columns: the columns that are updated; by default all columns.
         merge_exclude_columns: the columns that are not updated.
         skip_equal_rows: whether a merge leaves a row alone if an update would set the values that it has.
-        on_missing_changes: `fail` (the default) or `full_refresh`, if the changes that `silt_changes` would read cannot
-            be read any more.
+        on_missing_changes: `fail` (the default) or `full_refresh`, if the changes that `silt_changes` would read are
+            missing.
 
         matched_condition: the condition for updating a matched row.
         not_matched_condition: the condition for inserting a row of the model that matches no row of the table.

@@ -75,7 +75,7 @@ class Outside(Protocol):
 
     @property
     def published(self) -> Catalog:
-        """The relations of the warehouse, also if the profile has a branch."""
+        """The relations of the warehouse, even if the profile has a branch."""
 
     @property
     def listed_files(self) -> Container[str]:
@@ -451,7 +451,7 @@ class RunPublication:
         return error
 
     def _run_later(self) -> Exception | None:
-        """Runs the statements that were left to the time after the publication; returns the error of one that fails."""
+        """Runs the statements that wait for the publication; returns the error of a statement that fails."""
         assert self._run is not None
         run_id = short_id(self._run.run_id)
         try:
@@ -529,7 +529,7 @@ class RunPublication:
         same = self._invocation.continuing_command
         logger.error(f"  correct the source or the code, and run the same command again: {same}")
         logger.error(f"  look at it: silt sql --run {run_id}")
-        logger.error(f"  publish it nevertheless: silt publish {run_id}, or drop it: silt drop-run {run_id}")
+        logger.error(f"  publish it anyway: silt publish {run_id}, or drop it: silt drop-run {run_id}")
 
     def _enter(self, versions: Mapping[str, int], results: Sequence[Mapping[str, Any]]) -> None:
         """Enters the versions of the tables into dbt's results: they have no versions before the publication."""

@@ -161,7 +161,7 @@ def test_a_constraints_name_is_unique_in_any_case_and_free_after_its_drop(tables
     with pytest.raises(InvalidStatementError, match="the constraint `C` already exists"):
         constrain(tables, log, "C", "id > 1")
     drop_constraint(tables.target(log), "C", False, PLAIN)
-    with pytest.raises(InvalidStatementError, match=r"there is no constraint `c` \(constraints: none\)"):
+    with pytest.raises(InvalidStatementError, match=r"the constraint `c` does not exist \(constraints: none\)"):
         drop_constraint(tables.target(log), "c", False, PLAIN)
     assert drop_constraint(tables.target(log), "c", True, PLAIN).version == 2
     constrain(tables, log, "c", "id > 0")

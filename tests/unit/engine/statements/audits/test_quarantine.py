@@ -347,7 +347,7 @@ def test_deleting_statements_only_are_judged(t: House) -> None:
     ("made", "said"),
     [
         ("create view t__quarantine as select 1 as id", "it is a view"),
-        ("create table t__quarantine (id bigint)", "it is no quarantine table"),
+        ("create table t__quarantine (id bigint)", "it is not a quarantine table"),
         (
             "create table t__quarantine (id bigint, v string, _silt_failed array<string>, _silt_run_id string, "
             "_silt_node string, _silt_at timestamp)",

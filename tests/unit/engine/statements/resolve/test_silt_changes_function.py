@@ -319,7 +319,7 @@ def test_the_error_for_a_cleaned_up_log_contains_a_remedy(house: House) -> None:
     for version in (0, 1):
         house.log("t").store.delete(commit_path(version))
     assert house.another().sql("select * from silt_changes('main.t', after => 2)").count() == 1
-    with pytest.raises(ChangesMissingError, match="after version 0 cannot be read any more") as refused:
+    with pytest.raises(ChangesMissingError, match="after version 0 can no longer be read") as refused:
         house.another().sql("select * from silt_changes('main.t', after => 0)")
     assert "without `after`" in str(refused.value)
 

@@ -157,7 +157,7 @@ class BranchDatabase:
         if change.after is None:
             raise name_errors.nothing(name, "table or view")
         if change.after.kind is not Kind.TABLE:
-            raise name_errors.is_no_table(name)
+            raise name_errors.not_a_table(name)
         return self._branch.created(name, change.after)
 
     def table_of_file(self, path: str) -> RelationName | None:
@@ -246,7 +246,7 @@ class BranchDatabase:
         if present.after is None and not if_exists:
             raise name_errors.nothing(name, "view")
         if present.after is not None and present.after.kind is Kind.TABLE:
-            raise name_errors.is_no_view(name)
+            raise name_errors.not_a_view(name)
         self._drop(name, present)
 
     def functions(self, schema: str) -> list[RelationName]:

@@ -95,7 +95,7 @@ class NamedBranches:
 
         Raises:
             InvalidNameError: if the name cannot be a name.
-            InvalidArgumentError: if a branch, a run or a schema has the name, or the days are no number of days.
+            InvalidArgumentError: if a branch, a run or a schema has the name, or the number of days is invalid.
             ReadOnlyStorageError: if the database is read-only.
             StorageError: if the storage failed.
         """

@@ -34,7 +34,7 @@ class BranchUpdate:
 
     Attributes:
         kept: the relations whose changes are still valid, sorted.
-        lost: the relations whose changes are not valid any more, each with the reason.
+        lost: the relations whose changes are no longer valid, each with the reason.
         nodes: the unique ids of the nodes that must be built again, also since earlier updates.
     """
 

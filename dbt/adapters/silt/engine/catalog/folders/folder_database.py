@@ -232,7 +232,7 @@ class FolderDatabase:
 
         def drop() -> bool:
             if self._tables.has(self._store, name):
-                raise name_errors.is_no_view(name)
+                raise name_errors.not_a_view(name)
             self._store.delete(layout.document_path(name, VIEW_SUFFIX))
             return self._tables.clear(self._store, name)
 

@@ -212,7 +212,7 @@ def check_no_view(documents: FolderDocuments, name: RelationName) -> None:
 def no_table(tables: FolderTables, documents: FolderDocuments, name: RelationName) -> errors.SiltError:
     """Returns the error for a table that does not exist, with the reason if its folder shows it."""
     if documents.has(name, VIEW_SUFFIX):
-        return name_errors.is_no_table(name)
+        return name_errors.not_a_table(name)
     folder, store = layout.table_folder(name), documents.store
     try:
         if tables.log_of(store, name).exists():  # of a dropped table, whose folder still exists

@@ -134,8 +134,8 @@ def _check_above(store: Store) -> None:
     above = None if root is None else os.path.dirname(os.path.abspath(root))
     if above is not None and not os.path.exists(above):
         raise StorageError(
-            f"there is no folder {above}",
-            remedy="Create that folder, or correct the path: `warehouse` in the profile, or the one in `databases`",
+            f"the folder {above} does not exist",
+            remedy="Create that folder, or correct the path: `warehouse` or `databases` in the profile",
         )
 
 

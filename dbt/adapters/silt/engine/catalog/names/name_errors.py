@@ -56,11 +56,11 @@ def exists(name: RelationName) -> errors.RelationExistsError:
     return errors.RelationExistsError("it already exists", table=str(name))
 
 
-def is_no_table(name: RelationName) -> errors.RelationNotFoundError:
+def not_a_table(name: RelationName) -> errors.RelationNotFoundError:
     return errors.RelationNotFoundError("it is a view, not a table", table=str(name), remedy="Name a table")
 
 
-def is_no_view(name: RelationName) -> errors.RelationNotFoundError:
+def not_a_view(name: RelationName) -> errors.RelationNotFoundError:
     return errors.RelationNotFoundError("it is a table, not a view", table=str(name), remedy="Use `drop table`")
 
 

@@ -129,7 +129,7 @@ class ObjectDatabase:
         entry = self._ends.current(name, names.find(name))
         if isinstance(entry, TableEntry):
             return self._ends.log(name, entry)
-        raise name_errors.nothing(name, "table or view") if entry is None else name_errors.is_no_table(name)
+        raise name_errors.nothing(name, "table or view") if entry is None else name_errors.not_a_table(name)
 
     def listed(self, name: RelationName) -> DeltaLog:
         entry = self._register.last_seen.find(name)
@@ -213,7 +213,7 @@ class ObjectDatabase:
         def drop(names: Names) -> Names:
             entry = names.find(name)
             if isinstance(entry, TableEntry):
-                raise name_errors.is_no_view(name)
+                raise name_errors.not_a_view(name)
             if entry is None and not if_exists:
                 raise name_errors.nothing(name, "view")
             dropped[:] = [entry]
@@ -308,7 +308,7 @@ class ObjectDatabase:
             if isinstance(entry, TableEntry):
                 return self._ends.marked(names, name, entry)
             if entry is not None:
-                raise name_errors.is_no_table(name)
+                raise name_errors.not_a_table(name)
             if not if_exists:
                 raise name_errors.nothing(name, "table or view")
             return names

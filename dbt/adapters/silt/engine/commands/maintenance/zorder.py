@@ -115,7 +115,7 @@ def _found(schema: StructType, path: Path, table: str) -> tuple[Path, DataType]:
     """Returns the column's path by physical names, and its type."""
     found = column_at(schema, path)
     if found is None:
-        raise ColumnNotFoundError(f"there is no column `{'.'.join(path)}`", table=table)
+        raise ColumnNotFoundError(f"the column `{'.'.join(path)}` does not exist", table=table)
     return found
 
 

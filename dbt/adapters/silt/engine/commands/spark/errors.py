@@ -194,7 +194,9 @@ def _no_function(cause: Cause, table: str | None, version: int | None) -> errors
     if not name:
         return errors.FunctionNotFoundError(cause.message, table=table, version=version)
     details = {} if "." in name else {"function": name}
-    return errors.FunctionNotFoundError(f"there is no function `{name}`", table=table, version=version, details=details)
+    return errors.FunctionNotFoundError(
+        f"the function `{name}` does not exist", table=table, version=version, details=details
+    )
 
 
 def _of_storage(root: Cause, table: str | None, version: int | None) -> errors.SiltError | None:

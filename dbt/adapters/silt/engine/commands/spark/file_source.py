@@ -143,7 +143,7 @@ def _found(
     missing = [field for name, field in hints.items() if name not in {each.name.lower() for each in found}]
     if missing and file_format != "json":  # a JSON file has no header: rows omit columns that they lack
         raise ColumnNotFoundError(
-            f"there is no column `{missing[0].name}` in the files of {source.text}; "
+            f"the column `{missing[0].name}` does not exist in the files of {source.text}; "
             f"they have {', '.join(f'`{each.name}`' for each in found)}"
         )
     typed = [StructField(each.name, hints.get(each.name.lower(), each).dataType) for each in found]

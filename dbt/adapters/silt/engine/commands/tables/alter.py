@@ -169,7 +169,7 @@ def drop_constraint(target: Target, name: str, if_exists: bool, settings: WriteS
     if key is None and not if_exists:
         known = ", ".join(constraint_names(metadata.configuration)) or "none"
         raise InvalidStatementError(
-            f"there is no constraint `{name}` (constraints: {known})",
+            f"the constraint `{name}` does not exist (constraints: {known})",
             remedy="Check its name, or use `drop constraint if exists`",
             table=target.name,
         )

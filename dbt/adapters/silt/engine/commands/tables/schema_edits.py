@@ -296,4 +296,4 @@ def _no_struct(path: Name, table: str) -> ColumnNotFoundError:
 
 
 def _no_column(path: Name, table: str) -> ColumnNotFoundError:
-    return ColumnNotFoundError(f"there is no column `{spelled(path)}`", table=table)
+    return ColumnNotFoundError(f"the column `{spelled(path)}` does not exist", table=table)

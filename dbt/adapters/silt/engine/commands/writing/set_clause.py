@@ -268,7 +268,7 @@ def _path(name: Name, schema: StructType, alias: str, table: str) -> tuple[Struc
         member = inside.field(part) if isinstance(inside, StructType) else None
         if member is None:
             raise errors.ColumnNotFoundError(
-                f"there is no column `{'.'.join(name)}` to set; columns: {', '.join(schema.names)}", table=table
+                f"the column `{'.'.join(name)}` to set does not exist; columns: {', '.join(schema.names)}", table=table
             )
         path.append(member)
         inside = member.type

@@ -127,7 +127,7 @@ def _merged(parts: Iterable[_Part]) -> Iterator[_Part]:
 def _number_to_merge(parts: Sequence[_Part]) -> int:
     """Returns how many of the parts to merge: the most of which none is too large for it, or 0.
 
-    A part that is due is never too large. The largest part is most often the first load, which is no level of the
+    A part that is due is never too large. The largest part is most often the first load, which is not a level of the
     later writes.
 
     Args:

@@ -113,7 +113,7 @@ class ExistingTable:
                 place = AttemptPoint(winner.version + 1, committed_at(log, winner, pending), place.attempt + 1)
 
     def check_exists(self) -> None:
-        """Checks that the table is still the one that the branch began with.
+        """Checks that the table is still the table with which the branch began.
 
         Raises:
             ConcurrentDropError: if it was dropped or created again.

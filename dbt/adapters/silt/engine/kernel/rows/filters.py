@@ -106,7 +106,7 @@ def _index_of(name: str, names: Sequence[str]) -> int:
     for at, each in enumerate(names):
         if each.lower() == name.lower():
             return at
-    raise InternalError(f"there is no column `{name}` to compare")
+    raise InternalError(f"the column `{name}` to compare does not exist")
 
 
 def _compared(operator: str, array: pa.Array, value: expressions.Value | None) -> pa.BooleanArray:

@@ -181,7 +181,7 @@ def physical_path(schema: StructType, path: Path) -> Path:
 
 
 def column_at(schema: StructType, path: Path) -> tuple[Path, DataType] | None:
-    """Returns the path of a column, by physical names, and its type; None if there is no such column."""
+    """Returns the path of a column, by physical names, and its type; None if the column does not exist."""
     fields = [field for _, field in _steps(schema, path, StructType.field) if field is not None]
     return (physical_path(schema, path), fields[-1].type) if len(fields) == len(path) else None
 

@@ -40,7 +40,7 @@ def has_collation(type_names: Iterable[str]) -> bool:
 
 
 def without(type_name: str) -> str:
-    """Returns the name of the type as which the log and the data files hold the values."""
+    """Returns the name of the type in which the log and the data files hold the values."""
     return type_name if collation(type_name) is None else STRING
 
 

@@ -291,7 +291,7 @@ def _check_is_own(key: str) -> None:
 def _unknown(key: str) -> InvalidPropertyError:
     near = nearest(key, _KNOWN_BY_FOLDED_NAME.values())
     remedy = None if near is None else f"Did you mean `{near}`?"
-    return InvalidPropertyError(f"there is no table property `{key}`", remedy=remedy)
+    return InvalidPropertyError(f"the table property `{key}` does not exist", remedy=remedy)
 
 
 def _read(key: str, text: str, read: Callable[[str], Any]) -> Any:

@@ -183,7 +183,9 @@ class StructType:
         """
         found = self.field(name)
         if found is None:
-            raise ColumnNotFoundError(f"there is no column `{name}`; columns: {', '.join(self.names)}", table=table)
+            raise ColumnNotFoundError(
+                f"the column `{name}` does not exist; columns: {', '.join(self.names)}", table=table
+            )
         return found
 
     def add(self, *fields: StructField) -> StructType:

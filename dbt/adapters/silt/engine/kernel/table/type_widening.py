@@ -93,7 +93,7 @@ def is_widening(old: DataType, new: DataType) -> bool:
 
 
 def common_type(first: DataType, second: DataType) -> DataType | None:
-    """Returns the narrowest type as which readers read values of both types, or None if there is no such type."""
+    """Returns the narrowest type in which readers can read values of both types, or None if no type can."""
     if first == second or is_widening(first, second):
         return second
     if is_widening(second, first):

@@ -44,7 +44,7 @@ class ValueOrder:
 
     Attributes:
         form: the Arrow type of the form.
-        json_form: the Arrow type as which a statistic is read from JSON.
+        json_form: the Arrow type in which a statistic is read from JSON.
     """
 
     form: ClassVar[pa.DataType] = pa.int64()

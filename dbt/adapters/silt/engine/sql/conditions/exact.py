@@ -74,7 +74,7 @@ class _Exact:
         path = column_path(self.tokens, operand)
         if path is not None and self.translator.resolve(path) is None:
             names = ", ".join(self.translator.schema.names)
-            raise ColumnNotFoundError(f"there is no column `{'.'.join(path)}`; columns: {names}")
+            raise ColumnNotFoundError(f"the column `{'.'.join(path)}` does not exist; columns: {names}")
 
     def _shown(self, operands: list[conditions.Operand]) -> str:
         """Returns the text of the part, or the whole text if the part is unknown."""

@@ -88,7 +88,7 @@ def _column(context: Context, statement: ast.DescribeTable, schema: StructType) 
     name = statement.column or ()
     field = schema.field(name[-1]) if name else None
     if field is None:
-        raise ColumnNotFoundError(f"there is no column `{'.'.join(name)}`", table=".".join(statement.table))
+        raise ColumnNotFoundError(f"the column `{'.'.join(name)}` does not exist", table=".".join(statement.table))
     rows = (("col_name", field.name), ("data_type", field.type.sql_name), ("comment", field.comment))
     return _answer(context, Answer(rows, "info_name string, info_value string"))
 

@@ -118,7 +118,7 @@ def named_schema(context: Context, name: Name | None) -> tuple[str, str] | None:
     if not namespace.is_database(name[0]):
         return None
     if not context.catalog.has_schema(name[0], name[1]):
-        raise SchemaNotFoundError(f"there is no schema `{name[1]}` in database `{name[0]}`")
+        raise SchemaNotFoundError(f"the schema `{name[1]}` does not exist in database `{name[0]}`")
     return name[0].lower(), name[1].lower()
 
 

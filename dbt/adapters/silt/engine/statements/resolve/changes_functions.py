@@ -213,7 +213,7 @@ def _end(log: DeltaLog, latest: Snapshot, asked: Options) -> Snapshot | None:
 
 def _missing(log: DeltaLog, after: int, why: str) -> errors.ChangesMissingError:
     return errors.ChangesMissingError(
-        f"the changes after version {after} cannot be read any more: {why}",
+        f"the changes after version {after} can no longer be read: {why}",
         remedy=f"{errors.ChangesMissingError.remedy}; to keep them longer, set the table properties "
         "`delta.logRetentionDuration` and `delta.deletedFileRetentionDuration`",
         table=log.name,

@@ -74,7 +74,7 @@ class Namespace:
     Args:
         spark: the session; asked for its own temporary views and schemas.
         catalog: relations of the warehouse. database, schema: the defaults for names without them; `use` changes them.
-        made: the table that a statement writes: it has its name already, also if the statement creates it.
+        made: the table that a statement writes: it has its name already, even if the statement creates it.
     """
 
     spark: SparkSession
@@ -163,11 +163,11 @@ class Namespace:
             self._check_spark_database(name)
         if len(name) == 2 and full is None and not self.is_spark_schema(name[0]):
             raise errors.SchemaNotFoundError(
-                f"there is no schema `{name[0]}` in database `{self.database}`", table=".".join(name)
+                f"the schema `{name[0]}` does not exist in database `{self.database}`", table=".".join(name)
             )
         if full is not None and not self.catalog.has_schema(full.database, full.schema):
             raise errors.SchemaNotFoundError(
-                f"there is no schema `{full.schema}` in database `{full.database}`", table=str(full)
+                f"the schema `{full.schema}` does not exist in database `{full.database}`", table=str(full)
             )
         return full
 

@@ -96,7 +96,7 @@ class Quarantine:
         if there is None:
             return
         if not own <= there.keys():
-            raise self._taken(f"it is no quarantine table, which has the columns {quoted_list(sorted(own))}")
+            raise self._taken(f"it is not a quarantine table, which has the columns {quoted_list(sorted(own))}")
         wanted = _types(StructType((*schema, *_OWN)))
         for name, kind in there.items():
             new = wanted.get(name, kind)
