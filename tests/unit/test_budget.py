@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "dbt" / "adapters" / "silt"
 # files of the package's root. A commit that removes code lowers the number of its room.
 ROOMS = {
     ".": 1716,
-    "cli": 5909,
+    "cli": 5911,
     "command_server": 1550,
     "dbt_seams": 1054,
     "duckdb_file": 551,
@@ -24,13 +24,13 @@ ROOMS = {
     "engine/arrow": 1164,
     "engine/audits": 642,
     "engine/builds": 1050,
-    "engine/catalog": 8745,
+    "engine/catalog": 8765,
     "engine/changed_keys": 1254,
-    "engine/commands": 14258,
+    "engine/commands": 14277,
     "engine/datasource": 2250,
-    "engine/kernel": 24736,
+    "engine/kernel": 24761,
     "engine/sql": 7791,
-    "engine/statements": 8302,
+    "engine/statements": 8306,
     "kept_spark": 1150,
     "materializations": 6667,
     "methods": 2338,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 112039
+TOTAL = 112092
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150
