@@ -114,8 +114,7 @@ class LaterStatements:
                     self._put(_Document(each.owner, each.number, ()))
 
     def run(self, carry_out: Callable[[LaterStatement], None]) -> int:
-        """Runs the statements in the order in which they were added, and forgets each that has run; returns their
-        number.
+        """Runs the statements in the order of their addition, deletes each once it has run, and returns how many ran.
 
         Raises:
             CorruptLogError, StorageError: as `begin`.

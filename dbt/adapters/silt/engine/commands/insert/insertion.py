@@ -1,4 +1,4 @@
-"""Runs INSERT: writes the rows as files, and commits them in exchange for the files that they replace."""
+"""Runs INSERT: writes the rows as files, and commits them in place of the files that they replace."""
 
 from __future__ import annotations
 

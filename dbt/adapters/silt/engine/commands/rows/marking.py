@@ -138,7 +138,7 @@ def plan(target: Target, candidates: pa.Table, deleted: Positions, may_stay: boo
 
 
 def gathered(rows: DataFrame, planned: Plan, new: int, limits: Limits) -> DataFrame:
-    """Gathers few rows, so that they do not become as many small files as there were tasks to find them.
+    """Gathers few rows in one task, so that each task that found some does not write a small file of its own.
 
     Args:
         rows: the survivors of `planned`, and new rows.

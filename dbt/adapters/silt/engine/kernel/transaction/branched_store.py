@@ -177,7 +177,7 @@ class BranchedStore(Store):
     def _log_files(self, start: str = "") -> list[FileStatus]:
         """Lists the files of the log on the branch, sorted by name, from a name on."""
         found = [] if self.base == BEFORE_ALL else self.table.list_from(LOG_FOLDER, start)
-        found = [each for each in found if not self._is_branchs(each.path)]
+        found = [each for each in found if not self._is_of_branch(each.path)]
         return sorted([*found, *self._branch_files(start)], key=lambda each: each.name)
 
     def _branch_files(self, start: str) -> list[FileStatus]:
@@ -188,9 +188,9 @@ class BranchedStore(Store):
         except ObjectMissing:
             return []
         inside = [replace(each, path=joined(LOG_FOLDER, each.name)) for each in found]
-        return [each for each in inside if self._is_branchs(each.path)]
+        return [each for each in inside if self._is_of_branch(each.path)]
 
-    def _is_branchs(self, path: str) -> bool:
+    def _is_of_branch(self, path: str) -> bool:
         """Returns whether a file of the log belongs to the branch, or would, if the table has a file of that name."""
         if self.base is None or not _is_of_log(path):
             return False
@@ -207,11 +207,11 @@ class BranchedStore(Store):
 
     def _store_to_read(self, path: str) -> tuple[Store, str]:
         """Returns the store from which a file is read, and the file's path in it."""
-        return (self.branch, path.removeprefix(f"{LOG_FOLDER}/")) if self._is_branchs(path) else (self.table, path)
+        return (self.branch, path.removeprefix(f"{LOG_FOLDER}/")) if self._is_of_branch(path) else (self.table, path)
 
     def _store_to_write(self, path: str) -> tuple[Store, str]:
         """Returns the store to which a file is written: a log's file never to the table."""
-        if self._is_branchs(path) or path == LAST_CHECKPOINT:
+        if self._is_of_branch(path) or path == LAST_CHECKPOINT:
             return self.branch, path.removeprefix(f"{LOG_FOLDER}/")
         return self.table, path
 

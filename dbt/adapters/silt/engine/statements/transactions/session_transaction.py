@@ -217,7 +217,7 @@ class SessionTransaction:
             return None
         if self._is_read_only and not _is_temporary(statement, namespace):
             raise errors.UnsupportedStatementError(
-                f"{_words(statement)} changes the run, and `silt sql --run` only shows it",
+                f"{_first_words(statement)} changes the run, and `silt sql --run` only shows it",
                 remedy=f"Leave `--run` out, and begin with `set {BRANCH_SETTING} = '...'` and the id of the run",
             )
         if isinstance(statement, ast.CreateSchema) or _is_temporary(statement, namespace):
@@ -290,7 +290,7 @@ class SessionTransaction:
 
 
 def _not_contained(statement: Statement) -> errors.UnsupportedStatementError:
-    what, remedy = _words(statement), OUTSIDE
+    what, remedy = _first_words(statement), OUTSIDE
     if isinstance(statement, ast.Vacuum):
         remedy = _LATER
     elif isinstance(statement, ast.Rename):
@@ -343,6 +343,6 @@ def _is_temporary(statement: Statement, namespace: Namespace) -> bool:
     return isinstance(statement, ast.CreateViewUsing)
 
 
-def _words(statement: Statement) -> str:
+def _first_words(statement: Statement) -> str:
     """Returns the first words of a statement, which name its kind."""
     return " ".join(statement.text.split()[:2]).upper()
