@@ -62,7 +62,7 @@ def _build(arguments: Namespace, name: str, nodes: Collection[str]) -> None:
     if not _works_on(arguments, name):
         raise InvalidSettingError(
             f"the branch `{name}` has the present tables, and these nodes must be built again on it: {_names(nodes)}",
-            remedy=f"Set `branch: \"{{{{ env_var('{VARIABLE}', '') }}}}\"` in the profile, and type it again",
+            remedy=f"Set `branch: \"{{{{ env_var('{VARIABLE}', '') }}}}\"` in the profile, and run it again",
         )
     program = [sys.executable, "-m", "dbt.cli.main", "build", "--select", *sorted(map(_name, nodes))]
     done = subprocess.run(
@@ -71,7 +71,7 @@ def _build(arguments: Namespace, name: str, nodes: Collection[str]) -> None:
     if done.returncode:
         raise InvalidSettingError(
             f"dbt has not built {_names(nodes)} again on the branch `{name}`",
-            remedy="Correct the errors that dbt reports above, and type it again",
+            remedy="Correct the errors that dbt reports above, and run it again",
         )
 
 

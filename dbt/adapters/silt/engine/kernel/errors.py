@@ -257,7 +257,7 @@ class RunInProgressError(RunAgainError):
     """Commands work on the run that is to be published or dropped."""
 
     code = "SILT_RUN_IN_PROGRESS"
-    remedy = "Nothing was changed: wait until they have ended, or end them, and type it again"
+    remedy = "Nothing was changed: wait until they have ended, or end them, and run it again"
 
 
 class ExecutorLostError(RunAgainError):

@@ -126,5 +126,5 @@ def _continue(register: Publications, present: Branch, state: Mapping[Relation, 
     if not (is_same and register.close(publication, Status.PUBLISHED)):
         register.close(publication)
         following.discard()
-        raise errors.ConcurrentModificationError("the branch has changed meanwhile", remedy="Type it again")
+        raise errors.ConcurrentModificationError("the branch has changed meanwhile", remedy="Run it again")
     copies.forget_earlier(register, present)

@@ -162,7 +162,7 @@ def changes_after(
     start = end if after == end.version else log.snapshot_at(after)
     if not is_known(start):
         raise errors.VersionNotFoundError(
-            f"the table was restored from a copy: its version {after} is another version than the one that was read",
+            f"the table was restored from a copy: its version {after} is not the version {after} that was read",
             table=log.name,
         )
     if start is end:
