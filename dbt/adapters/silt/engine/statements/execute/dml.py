@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.commands.merge import merge as merge_command
@@ -17,7 +17,6 @@ from dbt.adapters.silt.engine.sql.ast import Name
 from dbt.adapters.silt.engine.sql.grammar.clauses import expressions, with_expressions
 from dbt.adapters.silt.engine.statements.resolve.merge_keys import MergeSides, merge_keys
 from dbt.adapters.silt.engine.statements.resolve.namespace import WarehouseTable
-from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes
 from dbt.adapters.silt.engine.statements.steps.on_table import SOURCE_ALIAS, Change, Texts, Verb, change_table, rows_of
 
@@ -76,13 +75,8 @@ def _merge(context: Context, statement: ast.Merge) -> Result:
     def run(change: Change) -> Outcome:
         pinned = with_expressions(statement, change.expressions.__getitem__)
         source = context.frame(change.resolved)
-        sides = MergeSides(
-            change.target.snapshot.schema,
-            target_names=((change.table.qualifier(statement.alias),),),
-            source_names=((_source_alias(statement.source),),),
-            source_columns=source.columns,
-        )
-        plan = _plan(context, pinned, sides, change.resolved, change.qualifiers)
+        aliases = change.table.qualifier(statement.alias), _source_alias(statement.source)
+        plan = _plan(context, pinned, change, aliases, source.columns)
         return merge_command.merge(context.spark, change.target, source, plan, change.settings)
 
     return change_table(context, statement, Verb(merge_command.OPERATION), texts, run)
@@ -93,19 +87,21 @@ def _texts(statement: ast.Delete | ast.Update) -> Callable[[WarehouseTable], Tex
 
 
 def _plan(
-    context: Context, pinned: ast.Merge, sides: MergeSides, resolved: Resolved, outer: Mapping[Name, str]
+    context: Context, pinned: ast.Merge, change: Change, aliases: tuple[str, str], source_columns: Sequence[str]
 ) -> MergePlan:
+    target, source = aliases
+    sides = MergeSides(change.target.snapshot.schema, [(target,)], [(source,)], source_columns)
     keys = merge_keys(pinned.condition, sides, context.resolver.time_zone)
     return MergePlan(
-        target_alias=next(iter(sides.target_names))[0],
-        source_alias=next(iter(sides.source_names))[0],
+        target_alias=target,
+        source_alias=source,
         condition=pinned.condition,
-        clauses=tuple(replace(clause, action=_action(clause.action, outer)) for clause in pinned.clauses),
+        clauses=tuple(replace(clause, action=_action(clause.action, change.qualifiers)) for clause in pinned.clauses),
         schema_evolution=pinned.schema_evolution,
         skips_equal_rows=pinned.skips_equal_rows,
         keys=keys.keys,
         target_predicate=keys.target,
-        source_bytes=resolved.bytes_read,
+        source_bytes=change.resolved.bytes_read,
     )
 
 
