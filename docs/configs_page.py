@@ -32,8 +32,7 @@ DBT_CONFIGS: Mapping[str, Mapping[str, str]] = {
         "`replace_where`, `microbatch`, or a strategy of the project; by default `merge` with a "
         "`unique_key` and `append` without.",
         "lookback": "The number of batches before the newest that `microbatch` processes again.",
-        "on_missing_changes": "`fail` (the default) or `full_refresh`, if changes for `silt_changes` cannot be read "
-        "any more.",
+        "on_missing_changes": "`fail` (the default) or `full_refresh`, if changes for `silt_changes` are missing.",
         "on_schema_change": "`ignore` (the default), `fail`, `append_new_columns` or `sync_all_columns`.",
         "unique_key": "The column, or the list of columns, on which rows match.",
     },
