@@ -47,6 +47,7 @@ class Outcome:
         reruns: of statements after a conflict with another commit.
         kills: processes that were killed while they ran.
         most_reruns: the most reruns of one unit.
+        upkeeps: commits of upkeep.
     """
 
     commits: int
@@ -55,11 +56,12 @@ class Outcome:
     kills: int
     most_reruns: int
     seconds: float
+    upkeeps: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.commits} commits in {self.seconds:.1f} s, {self.attempts} attempts, {self.reruns} reruns "
-            f"(at most {self.most_reruns} of one unit), {self.kills} kills"
+            f"(at most {self.most_reruns} of one unit), {self.kills} kills, {self.upkeeps} commits of upkeep"
         )
 
 

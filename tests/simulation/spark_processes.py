@@ -1,4 +1,4 @@
-"""Runs processes with Spark, and threads of one session, that append to, merge into and delete from one table.
+"""Runs processes with Spark, and threads of one session, that append to, merge into, delete from and keep up one table.
 
 python -m tests.simulation.spark_processes --statements 15
 """
@@ -30,17 +30,19 @@ from tests.simulation.processes import ACCOUNTS, BALANCE, Outcome, on_threads
 
 _SETTINGS = WarehouseSettings(max_commit_attempts=1000, statement_attempts=50)
 _SPARK = SessionSettings("local[1]", spark_conf={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"})
+VECTORS = "tblproperties ('delta.enableDeletionVectors' = 'true')"
 _LONGEST_DELAY = 2.0
 _POLL = 0.05
 
 
-def create(warehouse: Warehouse) -> None:
+def create(warehouse: Warehouse, properties: str = VECTORS) -> None:
     """Creates the table: accounts with a balance, in one file, so that transfers between them conflict."""
-    warehouse.sql(f"create table accounts as select id, {BALANCE}L as balance from range(0, {ACCOUNTS}, 1, 1)")
+    rows = f"select id, {BALANCE}L as balance from range(0, {ACCOUNTS}, 1, 1)"
+    warehouse.sql(f"create table accounts {properties} as {rows}")
 
 
 def work(warehouse: Warehouse, writer: int, statements: int, report: Path) -> None:
-    """Runs all statements of one writer, including those that an earlier process has committed.
+    """Runs all statements of one writer, including those that an earlier process has committed, and upkeep.
 
     Args:
         report: gets a line of JSON for each: its number, the attempts to commit it, its runs, whether it was skipped.
@@ -52,6 +54,8 @@ def work(warehouse: Warehouse, writer: int, statements: int, report: Path) -> No
             line = [unit, outcome.attempts, outcome.statement_attempts, outcome.skipped]
             file.write(json.dumps(line) + "\n")
             file.flush()
+            if unit % 2 == 0:
+                warehouse.sql("optimize tables (accounts) budget '1 minute'")
 
 
 def run_threads(warehouse: Warehouse, folder: Path, writers: int, statements: int) -> Outcome:
@@ -110,7 +114,8 @@ def _judged(folder: Path, writers: int, statements: int, kills: int, seconds: fl
     reader = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path))
     rows = pa.table(reader.execute("select id, balance from t")).to_pylist()
     assert sorted((row["id"], row["balance"]) for row in rows) == sorted(_expected(units).items())
-    commits = DeltaLog(LocalStore(path), "accounts", SystemClock()).commits()
+    commits = list(DeltaLog(LocalStore(path), "accounts", SystemClock()).commits())
+    upkeeps = sum(commit.info.operation == "OPTIMIZE" for commit in commits)
     landed = [action for commit in commits for action in commit.actions if isinstance(action, SetTransaction)]
     assert Counter((each.app_id, each.version) for each in landed) == Counter((_app(w), unit) for w, unit in units)
     done = {
@@ -118,7 +123,7 @@ def _judged(folder: Path, writers: int, statements: int, kills: int, seconds: fl
     }
     assert len(done) == len({each[:2] for each in done})
     reruns = [runs - 1 for _, _, _, runs, _ in done]
-    return Outcome(len(units), sum(each[2] for each in done), sum(reruns), kills, max(reruns), seconds)
+    return Outcome(len(units), sum(each[2] for each in done), sum(reruns), kills, max(reruns), seconds, upkeeps)
 
 
 def _statement(writer: int, unit: int) -> str:
@@ -200,7 +205,7 @@ def main() -> None:
     ):
         threads, processes, killed = Path(first), Path(second), Path(third)
         print(f"4 threads: {run_threads(_open(threads), threads, 4, chosen.statements)}", flush=True)
-        create(_open(processes))
+        create(_open(processes), properties="")
         create(_open(killed))
         stop_spark()
         print(f"2 processes: {run_processes(processes, 2, chosen.statements)}", flush=True)

@@ -20,11 +20,13 @@ def warehouse(spark: SparkSession, tmp_path: Path) -> Warehouse:
 def test_statements_of_threads_that_share_a_session_are_applied_once(warehouse: Warehouse, tmp_path: Path) -> None:
     outcome = run_threads(warehouse, tmp_path, writers=4, statements=4)
     assert outcome.attempts >= outcome.commits == 16
+    assert outcome.upkeeps
 
 
 @pytest.mark.long
 def test_statements_of_killed_and_restarted_processes_are_applied_once(warehouse: Warehouse, tmp_path: Path) -> None:
     create(warehouse)
-    outcome = run_processes(tmp_path, writers=2, statements=6, kills=1)
-    assert outcome.kills == 1
-    assert outcome.commits == 12
+    outcome = run_processes(tmp_path, writers=2, statements=9, kills=2)
+    assert outcome.kills == 2
+    assert outcome.commits == 18
+    assert outcome.upkeeps
