@@ -37,7 +37,6 @@
         {%- do get_assert_columns_equivalent(query) -%}
       {%- endif -%}
       {%- set columns = silt_follow_schema_change(on_schema_change, query, existing_relation) -%}
-      {%- do silt_follow_definition(existing_relation) -%}
       {%- set arguments = {
         'target_relation': target_relation,
         'temp_relation': temp_relation,
@@ -105,14 +104,15 @@
 
 
 {#-- Applies `on_schema_change`. Returns the columns to write (`dest_columns`), and whether the statement itself adds missing
-     columns and fields of structs (`evolve`). Drops columns and changes types before the write, because no statement can do both, and
-     adds the columns that a merge does not write; this is harmless if the write then fails or is repeated. --#}
+     columns and fields of structs (`evolve`). Applies the definition, drops columns and changes types before the write, because no
+     statement can do both, and adds the columns that a merge does not write; this is harmless if the write then fails or is repeated. --#}
 {% macro silt_follow_schema_change(on_schema_change, query, target_relation) %}
   {%- set target_columns = adapter.get_columns_in_relation(target_relation) -%}
   {%- set merges = (config.get('incremental_strategy') or 'merge') == 'merge' -%}
   {%- set evolves = merges and config.get('merge_with_schema_evolution') | string | lower == 'true' -%}
   {%- if on_schema_change == 'ignore' and not evolves -%}
     {%- do adapter.name_ignored_columns(model, query, target_columns) -%}
+    {%- do silt_follow_definition(target_relation, []) -%}
     {{ return({'dest_columns': target_columns, 'evolve': false}) }}
   {%- endif -%}
   {%- set source_columns = adapter.get_column_schema_from_query(query) -%}
@@ -122,7 +122,11 @@
   {%- set changes = adapter.schema_changes(source_columns, target_columns) -%}
   {%- if on_schema_change == 'fail' and changes['any'] -%}
     {%- do silt_fail_on_schema_change(changes, target_relation) -%}
-  {%- elif on_schema_change != 'ignore' -%}
+  {%- endif -%}
+  {%- if silt_follow_definition(target_relation, changes['added'] + changes['added_fields']) -%}
+    {%- do changes.update(adapter.schema_changes(source_columns, adapter.get_columns_in_relation(target_relation))) -%}
+  {%- endif -%}
+  {%- if on_schema_change not in ['ignore', 'fail'] -%}
     {%- set syncs = on_schema_change == 'sync_all_columns' -%}
     {#-- Spark has no cast that drops the fields of a struct. --#}
     {%- set fields = changes['added_fields'] if syncs else [] -%}
@@ -142,14 +146,18 @@
 {% endmacro %}
 
 
-{#-- Updates the properties and constraints of an existing table to the project's, but only if they differ, so that a run without
-     such changes makes no commit. Called before the write, which must then satisfy the new constraints. --#}
-{% macro silt_follow_definition(relation) %}
-  {%- for change in adapter.definition_changes(model, relation) -%}
+{#-- Updates the clustering, properties and constraints of an existing table to the project's, but only if they differ, so that a run
+     without such changes makes no commit. Called before the write, which must then satisfy the new constraints, and before columns are
+     dropped, by which the table may be clustered. `added` are the columns and fields that the write would add. Returns whether the
+     table was changed. --#}
+{% macro silt_follow_definition(relation, added) %}
+  {%- set changes = adapter.definition_changes(model, relation, added) -%}
+  {%- for change in changes -%}
     {%- call statement() -%}
       alter table {{ relation.render() }} {{ change }}
     {%- endcall -%}
   {%- endfor -%}
+  {{ return(changes | length > 0) }}
 {% endmacro %}
 
 

@@ -21,7 +21,8 @@
     ) -%}
     {%- set query = adapter.one_query(model['compiled_code']) -%}
     {%- if target_exists -%}
-      {%- do silt_follow_definition(target_relation) -%}
+      {%- set added = silt_added_columns(silt_with_header(query), target_relation) if adapter.clustering(model.config).columns else [] -%}
+      {%- do silt_follow_definition(target_relation, added) -%}
       {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
       {%- do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) -%}
       {%- set staging = snapshot_staging_table(strategy, query, target_relation) -%}
@@ -42,6 +43,13 @@
 
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+
+{#-- The columns of a query that its table lacks. --#}
+{% macro silt_added_columns(query, relation) %}
+  {%- set there = adapter.get_columns_in_relation(relation) -%}
+  {{ return(adapter.schema_changes(adapter.get_column_schema_from_query(query), there)['added']) }}
+{% endmacro %}
 
 
 {#-- Only the merge uses the staging query's column `dbt_change_type`; it is not written to the table. --#}

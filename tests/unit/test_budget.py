@@ -32,15 +32,15 @@ ROOMS = {
     "engine/sql": 7791,
     "engine/statements": 8306,
     "kept_spark": 1150,
-    "materializations": 6667,
-    "methods": 2338,
+    "materializations": 6668,
+    "methods": 2348,
     "records": 2178,
     "report": 1815,
     "runs": 4856,
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 112092
+TOTAL = 112110
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

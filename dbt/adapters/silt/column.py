@@ -63,6 +63,11 @@ class SiltColumn(SparkColumn):
     def quoted(self) -> str:
         return ".".join(map(quote, self.path or (self.column,)))
 
+    @property
+    def top_level(self) -> str:
+        """The name of the column, or of the column that a field is in."""
+        return self.path[0] if self.path else self.name
+
     def commented(self, comments: Mapping[tuple[str, ...], str]) -> SiltColumn:
         """Returns the column with the comments of a view's columns and of the fields in them, by lower-case path."""
         own = comments.get(tuple(map(str.lower, self.path or (self.column,))), self.comment)

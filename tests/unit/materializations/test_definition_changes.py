@@ -8,7 +8,8 @@ import pytest
 
 from dbt.adapters.silt.engine.kernel.errors import InvalidPropertyError
 from dbt.adapters.silt.engine.kernel.table.schema import PrimitiveType, StructField, StructType
-from dbt.adapters.silt.materializations.definition_changes import alterations
+from dbt.adapters.silt.materializations.definition_changes import alterations, named_columns
+from dbt.adapters.silt.materializations.partitioning import Clustering
 
 SCHEMA = StructType(
     (StructField("Id", PrimitiveType("long"), nullable=False), StructField("name", PrimitiveType("string")))
@@ -70,9 +71,20 @@ def test_not_null_follows_the_contract() -> None:
     assert changes({}, None, "`name` string") == [], "a column that the contract does not have"
 
 
-def test_a_check_on_a_column_that_the_table_lacks_is_not_added_yet() -> None:
-    added = (*COLUMNS, "`size` int", "check (SIZE > 0)", "check (id > 1)")
-    assert changes({}, None, *added) == ["add check (id > 1\n)"]
+@pytest.mark.parametrize(
+    ("constraints", "clustered_by", "named"),
+    [
+        (["check (SIZE > id)", "check (s.x > 1)"], (), {"size", "id", "s"}),
+        (["unique (late, `Id`) enforced", "unique (size)"], (), {"late", "id"}),
+        ([], ("Late", "s.`X`"), {"late", "s"}),
+    ],
+)
+def test_checks_and_enforced_keys_and_clustering_name_columns_that_a_table_must_have(
+    constraints: list[str], clustered_by: tuple[str, ...], named: set[str]
+) -> None:
+    columns = ("`id` int", "`size` int", "`late` int", "`s` struct<x: int>")
+    assert named_columns([*columns, *constraints], Clustering("cluster_by", clustered_by)) == named
+    assert named_columns([], Clustering()) == set()
 
 
 ENFORCED = {"silt.constraints.primary_key_1": '{"kind": "primary key", "columns": ["Id"], "enforced": true}'}
@@ -93,7 +105,6 @@ BY_HAND = {"silt.constraints.by_hand": '{"kind": "unique", "columns": ["name"], 
         (RECORDED, ["primary key (id) enforced"], ["drop constraint `pk`", "add primary key (`id`) enforced"]),
         (RECORDED, ["primary key (name)"], []),
         (RECORDED, [], []),
-        ({}, ["`late` int", "unique (late) enforced"], []),
     ],
 )
 def test_enforced_keys_are_added_and_dropped(there: dict[str, str], elements: list[str], expected: list[str]) -> None:

@@ -7,7 +7,7 @@ changes of the definition must be applied to them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.silt.engine.kernel.identifiers import quote, quoted_list, split_name, string_literal
@@ -46,14 +46,25 @@ def alterations(
     """
     found = list(_of_properties(properties, configuration))
     if elements:
-        contract = parse(f"create table contract ({', '.join(elements)})")
-        assert isinstance(contract, CreateTable), contract
-        later = {each.name.lower() for each in contract.columns} - {name.lower() for name in schema.names}
-        checks = [each for each in contract.constraints if not _names_any(each.condition, later)]
-        found += _of_checks(checks, TableProperties(configuration).constraints)
-        found += _of_keys(contract.constraints, table_keys(configuration), later)
+        contract = _contract(elements)
+        found += _of_checks(contract.constraints, TableProperties(configuration).constraints)
+        found += _of_keys(contract.constraints, table_keys(configuration))
         found += _of_columns({each.name.lower(): each.nullable for each in contract.columns}, schema)
     return found
+
+
+def named_columns(elements: Sequence[str], wanted: Clustering) -> set[str]:
+    """Returns the columns, in lower case, that constraints or clustering name: a table must have them first.
+
+    Args:
+        elements: the columns and constraints of the model's contract, as in CREATE TABLE; empty without a contract.
+        wanted: the columns that the model's table is clustered by.
+    """
+    named = {split_name(each)[0] for each in wanted.columns}
+    for constraint in _contract(elements).constraints if elements else ():
+        named |= {each.parts[0] for each in column_names(tokenize(constraint.condition or ""))}
+        named |= set(constraint.columns if constraint.enforced else ())
+    return {each.lower() for each in named}
 
 
 def of_clustering(there: Sequence[str], wanted: Clustering) -> list[str]:
@@ -68,6 +79,12 @@ def of_clustering(there: Sequence[str], wanted: Clustering) -> list[str]:
     if not wanted.name or wanted.left_out or columns == present:
         return []
     return [f"cluster by ({', '.join(wanted.columns)})" if columns else "cluster by none"]
+
+
+def _contract(elements: Sequence[str]) -> CreateTable:
+    contract = parse(f"create table contract ({', '.join(elements)})")
+    assert isinstance(contract, CreateTable), contract
+    return contract
 
 
 def _of_properties(properties: Mapping[str, Any], there: Mapping[str, str]) -> Iterator[str]:
@@ -109,7 +126,7 @@ def _of_checks(declared: Iterable[Constraint], there: Mapping[str, str]) -> Iter
             yield f"add check ({each.condition}\n)"
 
 
-def _of_keys(declared: Iterable[Constraint], there: Mapping[str, Key], later: set[str]) -> Iterator[str]:
+def _of_keys(declared: Iterable[Constraint], there: Mapping[str, Key]) -> Iterator[str]:
     """Yields the keys to drop, then the keys to add: their rows are checked then.
 
     A key is changed if it is enforced in the model or in the table, and not in the other. An enforced key that is not
@@ -120,11 +137,7 @@ def _of_keys(declared: Iterable[Constraint], there: Mapping[str, Key], later: se
         for each in declared
         if each.kind is not ConstraintKind.CHECK
     }
-    add = {
-        key: each
-        for key, each in keys.items()
-        if each.enforced and later.isdisjoint(name.lower() for name in each.columns)
-    }
+    add = {key: each for key, each in keys.items() if each.enforced}
     has_primary = any(each.kind is ConstraintKind.PRIMARY_KEY for each in add.values())
     for name, key in there.items():
         own = _key(key.kind.value, key.columns, key.references)
@@ -153,11 +166,6 @@ def _of_columns(declared: Mapping[str, bool], schema: StructType) -> Iterator[st
     for column in schema:
         if declared.get(column.name.lower(), column.nullable) != column.nullable:
             yield f"alter column {quote(column.name)} {'set' if column.nullable else 'drop'} not null"
-
-
-def _names_any(condition: str | None, columns: Collection[str]) -> bool:
-    """Returns whether a condition names a column that the table lacks: the write that follows adds it."""
-    return any(each.parts[0].lower() in columns for each in column_names(tokenize(condition or "")))
 
 
 def _plain(condition: str | None) -> str:

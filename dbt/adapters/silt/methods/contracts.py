@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dbt.adapters.base.impl import ConstraintSupport
@@ -107,8 +107,15 @@ class ContractMethods(metaclass=AdapterMeta):
         return table_elements(model["columns"], model.get("constraints") or [], render, with_comments, enforced)
 
     @available.parse_list
-    def definition_changes(self, model: Mapping[str, Any], relation: SiltRelation) -> list[str]:
-        """Returns the `alter table` clauses that bring an existing table to its model's definition."""
+    def definition_changes(
+        self, model: Mapping[str, Any], relation: SiltRelation, added: Sequence[SiltColumn]
+    ) -> list[str]:
+        """Returns the `alter table` clauses that bring an existing table to its model's definition.
+
+        Args:
+            added: the columns, or fields of columns, that the write would add. A column that the definition names is
+                added by a clause, because constraints and clustering need it.
+        """
         config = model["config"]
         if str(config.get("incremental_apply_config_changes")).lower() == "false":
             return []
@@ -118,10 +125,13 @@ class ContractMethods(metaclass=AdapterMeta):
             elements = self.table_elements(model, with_comments=False) if is_enforced else []
             properties = config.get("tblproperties") or {}
             there = table_clustering.clustered_by(snapshot.schema, snapshot.domains)
-            clustered = definition_changes.of_clustering(there, clustering(config))
-            return clustered + definition_changes.alterations(
-                snapshot.schema, snapshot.metadata.configuration, properties, elements
-            )
+            wanted = clustering(config)
+            named = definition_changes.named_columns(elements, wanted) if added else set()
+            return [
+                *(f"add columns ({each.quoted} {each.data_type})" for each in added if each.top_level.lower() in named),
+                *definition_changes.of_clustering(there, wanted),
+                *definition_changes.alterations(snapshot.schema, snapshot.metadata.configuration, properties, elements),
+            ]
 
     @classmethod
     def render_model_constraint(cls, constraint: ModelLevelConstraint) -> str | None:

@@ -174,7 +174,7 @@ class IncrementalMethods(metaclass=AdapterMeta):
             columns: all columns of the model.
         """
         unwritten = {name.lower() for name in unwritten_columns(config, [each.name for each in columns])}
-        return [each for each in added if (each.path[0] if each.path else each.name).lower() in unwritten]
+        return [each for each in added if each.top_level.lower() in unwritten]
 
     @available.parse(lambda *_, **__: "")
     def changes_call(
