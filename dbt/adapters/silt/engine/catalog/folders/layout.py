@@ -135,7 +135,7 @@ def _check_above(store: Store) -> None:
     if above is not None and not os.path.exists(above):
         raise StorageError(
             f"the folder {above} does not exist",
-            remedy="Create that folder, or correct the path: `warehouse` or `databases` in the profile",
+            remedy="Create that folder, or correct the path: `warehouse` in the profile, or an entry of `databases`",
         )
 
 
