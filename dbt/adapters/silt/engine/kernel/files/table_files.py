@@ -41,6 +41,7 @@ ROW: Final = "row"
 WITHOUT_STATISTICS: Final = pa.schema([each for each in FILES if each.name != STATS])
 EARLY: Final = WITHOUT_STATISTICS.append(pa.field(ROW, pa.int32()))
 """The schema of files with separate statistics; `row` is the number of their row in these statistics."""
+_NO_EARLY: Final = EARLY.empty_table()
 
 
 class KeptStatistics:
@@ -180,7 +181,7 @@ class TableFiles:
     """
 
     late: pa.Table
-    early: pa.Table = field(default_factory=EARLY.empty_table)
+    early: pa.Table = field(default_factory=lambda: _NO_EARLY)
     statistics: KeptStatistics | None = None
 
     @property

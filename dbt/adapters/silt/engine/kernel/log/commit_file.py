@@ -58,8 +58,8 @@ class CommitFile:
     version: int
     data: bytes
 
-    def actions(self, table: str) -> tuple[Action, ...]:
-        """Parses the commit's actions.
+    def actions(self, table: str, with_info: bool = True) -> tuple[Action, ...]:
+        """Parses the commit's actions, with or without its `commitInfo`.
 
         Raises:
             CorruptLogError: if a line cannot be read; the message names the file and the line.
@@ -69,7 +69,7 @@ class CommitFile:
         if len(self.data) > LONGEST and b"\0" in self.data:  # a hole in a sparse file
             raise corrupt_commit(self.version, "it contains zero bytes", table)
         try:
-            actions = tuple(parse(self.data))
+            actions = tuple(parse(self.data, with_info))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._corrupt(table, error) from error
         if problem := _contradiction(actions):
@@ -94,7 +94,7 @@ def _contradiction(actions: Sequence[Action]) -> str | None:
     for kind in (Metadata, Protocol):
         if kinds.count(kind) > 1:
             return f"it has more than one `{kind.key}`"
-    if AddFile not in kinds or (len(kinds) - kinds.count(CommitInfo)) == 1:
+    if AddFile not in kinds or kinds.count(AddFile) + kinds.count(RemoveFile) == 1:
         return None
     adds = [action for action in actions if isinstance(action, AddFile)]
     added = {file_key(add.path, add.deletion_vector) for add in adds}

@@ -42,7 +42,7 @@ class CompactedCommits(CommitFile):
 
     reconciled: tuple[Action, ...] = ()
 
-    def actions(self, table: str) -> tuple[Action, ...]:
+    def actions(self, table: str, with_info: bool = True) -> tuple[Action, ...]:
         return self.reconciled
 
 

@@ -104,14 +104,29 @@ def _replayed(store: Store, segment: LogSegment, table: str) -> TableState:
 
 def advance(state: TableState | None, commits: Sequence[CommitFile], table: str) -> TableState:
     """Applies these commits to the state, which is None before commit 0. Raises as `replay`."""
-    if state is None:
-        _check_protocol(commits, None, None, table)
-    else:
-        _check_protocol(commits, state.protocol, state.metadata, table)
+    try:
+        return _advanced(state, commits, table)
+    except CorruptLogError:
+        # A reader that lacks a feature of the newest protocol may misread any other action.
+        _check_protocol(commits, *_definition(state), table)
+        raise
+
+
+def _advanced(state: TableState | None, commits: Sequence[CommitFile], table: str) -> TableState:
     changes = _Changes()
     for commit in commits:
-        changes.apply(commit.actions(table), commit.version, table)
-    return changes.onto(state, table)
+        changes.apply(commit.actions(table, with_info=False), commit.version, table)
+    protocol, metadata = _definition(state)
+    protocol, metadata = changes.protocol or protocol, changes.metadata or metadata
+    if protocol is None or metadata is None:
+        raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
+    if changes.protocol or changes.metadata:
+        _check_definition(protocol, metadata, table)
+    return changes.onto(state, protocol, metadata, table)
+
+
+def _definition(state: TableState | None) -> tuple[Protocol | None, Metadata | None]:
+    return (None, None) if state is None else (state.protocol, state.metadata)
 
 
 def tombstones(store: Store, segment: LogSegment, table: str) -> pa.Table:
@@ -184,13 +199,8 @@ class _Changes:
         if version == 0 and (self.protocol is None or self.metadata is None):
             raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
 
-    def onto(self, state: TableState | None, table: str) -> TableState:
+    def onto(self, state: TableState | None, protocol: Protocol, metadata: Metadata, table: str) -> TableState:
         adds = [action for action in self.files.values() if isinstance(action, AddFile)]
-        protocol = self.protocol or (None if state is None else state.protocol)
-        metadata = self.metadata or (None if state is None else state.metadata)
-        if protocol is None or metadata is None:
-            raise corrupt_commit(0, "the first commit must have protocol and metaData", table)
-        files = TableFiles(active_files.FILES.empty_table()) if state is None else state.files
         try:
             added = active_files.files_table(adds)
         except (ValueError, OverflowError) as error:  # such as a path with half of a character
@@ -199,7 +209,7 @@ class _Changes:
         return TableState(
             protocol,
             metadata,
-            files.changed(self.files.keys(), added),
+            TableFiles(added) if state is None else state.files.changed(self.files.keys(), added),
             {**(state.transactions if state else {}), **self.transactions},
             {name: domain for name, domain in domains.items() if not domain.removed},
         )
@@ -218,8 +228,13 @@ def _check_protocol(
     except (ValueError, KeyError, TypeError, AttributeError):
         return  # the replay raises an error that names the line and the file
     if protocol is not None and metadata is not None:
-        _check_schema(metadata, table)
-        check_readable(protocol, table, metadata)
+        _check_definition(protocol, metadata, table)
+
+
+def _check_definition(protocol: Protocol, metadata: Metadata, table: str) -> None:
+    check_readable(protocol, table)  # before the schema, which may need a feature
+    _check_schema(metadata, table)
+    check_readable(protocol, table, metadata)
 
 
 def _check_schema(metadata: Metadata, table: str) -> None:

@@ -457,8 +457,11 @@ def _number(value: Decimal) -> float | str:
     return number if math.isfinite(number) else str(value)
 
 
-def parse(data: bytes) -> list[Action]:
+def parse(data: bytes, with_info: bool = True) -> list[Action]:
     """Returns the actions of a commit file without unknown actions.
+
+    Args:
+        with_info: whether to return the `commitInfo`, which does not change the state of the table.
 
     Raises:
         ValueError: if a line is not JSON, or an action lacks a field or has a field of another type; the caller names
@@ -467,7 +470,7 @@ def parse(data: bytes) -> list[Action]:
     found: list[Action] = []
     for line in data.decode().split("\n"):
         if line.strip():
-            found.extend(_parse_line(_loaded(line)))
+            found.extend(_parse_line(_loaded(line), with_info))
     return found
 
 
@@ -482,9 +485,9 @@ def _loaded(line: str) -> Mapping[str, Json]:
     return wrapper
 
 
-def _parse_line(wrapper: Mapping[str, Json]) -> Sequence[Action]:
-    known = ((_TYPES[key], json_fields.struct(wrapper, key)) for key in wrapper if key in _TYPES)
-    return [kind.from_json(body) for kind, body in known if body is not None]
+def _parse_line(wrapper: Mapping[str, Json], with_info: bool) -> Sequence[Action]:
+    known = [(_TYPES[key], json_fields.struct(wrapper, key)) for key in wrapper if key in _TYPES]
+    return [kind.from_json(body) for kind, body in known if body is not None and (with_info or kind is not CommitInfo)]
 
 
 def _present(**fields: Json) -> dict[str, Json]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -203,14 +203,14 @@ def _table(schema: pa.Schema, actions: Sequence[AddFile | RemoveFile]) -> pa.Tab
 
 
 def _column(member: pa.Field, actions: Sequence[AddFile | RemoveFile]) -> pa.Array:
-    values = map(attrgetter(member.name), actions)
+    values = list(map(attrgetter(member.name), actions))
+    if values.count(None) == len(values):
+        return pa.nulls(len(values), member.type)
     if pa.types.is_map(member.type):
-        cells: Iterable[Any] = (None if value is None else list(value.items()) for value in values)
+        values = [None if value is None else list(value.items()) for value in values]
     elif pa.types.is_struct(member.type):
-        cells = (
+        values = [
             None if value is None else {name: getattr(value, name) for name in DELETION_VECTOR.names}
             for value in values
-        )
-    else:
-        cells = values
-    return pa.array(list(cells), member.type)
+        ]
+    return pa.array(values, member.type)

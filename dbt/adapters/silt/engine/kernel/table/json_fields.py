@@ -62,7 +62,8 @@ def boolean(body: Body, key: str) -> bool | None:
 def struct(body: Body, key: str) -> Body | None:
     """Returns an object field."""
     value = body.get(key)
-    if value is None or isinstance(value, Mapping):
+    # The check of the class `Mapping` itself is slow.
+    if value is None or type(value) is dict or isinstance(value, Mapping):
         return value
     raise _other_type(key, "an object", value)
 
