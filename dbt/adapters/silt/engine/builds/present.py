@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dbt.adapters.silt.engine.builds.decision import Decision, LastBuild, Present, PresentTable, decide
@@ -51,7 +51,7 @@ def last_build(log: DeltaLog, owner: str, key: str = INFO_KEY) -> LastBuild | No
     """
     later: list[Commit] = []
     ended: dict[str, tuple[str, ...]] = {}
-    commits = iter(log.newest_commits())
+    commits = log.newest_commits()
     for commit in commits:
         ended |= _ended(commit)
         facts = BuildFacts.of_info(commit.info, key)
@@ -194,7 +194,7 @@ def _changed_since(log: DeltaLog, build: Commit, later: Iterable[Commit]) -> str
     return None if changed is None else _changed_by(log, changed)
 
 
-def _changed_beside(log: DeltaLog, build: Commit, before: Iterable[Commit]) -> str | None:
+def _changed_beside(log: DeltaLog, build: Commit, before: Iterator[Commit]) -> str | None:
     """Returns the change of rows that a build has not seen: committed after the version that it read, and before it.
 
     Args:
@@ -202,13 +202,14 @@ def _changed_beside(log: DeltaLog, build: Commit, before: Iterable[Commit]) -> s
     """
     oldest = build.version
     first = oldest if build.info.read_version is None else build.info.read_version + 1
-    for commit in before:
-        if oldest <= first:
-            break
+    while oldest > first:
+        commit = next(before, None)
+        if commit is None:
+            return f"{log.name} may have been changed while it was built"
         if commit.changes_rows:
             return _changed_by(log, commit)
         oldest = commit.version
-    return None if oldest <= first else f"{log.name} may have been changed while it was built"
+    return None
 
 
 def _changed_by(log: DeltaLog, commit: Commit) -> str:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
+from dbt.adapters.silt.engine.kernel.errors import MissingLogVersionError, VersionNotFoundError
 from dbt.adapters.silt.engine.kernel.log.history import file_timestamps, read_heads
 from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
 from dbt.adapters.silt.engine.kernel.storage.local_store import LocalStore
@@ -228,5 +228,16 @@ def test_the_newest_commits_are_read_as_far_as_they_are_needed() -> None:
     store.reads.clear()
     commits = log.newest_commits()
     assert next(commits).version == 200
-    assert len(store.reads) <= 3
+    assert len(store.reads) <= 1
     assert [commit.version for commit in commits] == list(range(199, -1, -1))
+
+
+def test_the_newest_commits_end_where_the_log_was_cleaned_up_but_not_at_a_gap() -> None:
+    store = MemoryStore()
+    log = busy(range(20), store)
+    assert log.snapshot().version == 20
+    store.delete_all([commit_path(version) for version in range(5)])
+    assert [commit.version for commit in log.newest_commits()] == list(range(20, 4, -1))
+    store.delete(commit_path(8))
+    with pytest.raises(MissingLogVersionError, match=r"0008\.json is missing"):
+        list(log.newest_commits())

@@ -46,6 +46,15 @@ def test_many_new_commits_are_found_with_one_listing_and_read_concurrently(meter
     assert cost.depth < 20
 
 
+def test_the_newest_commit_is_read_without_a_listing(meter: Meter) -> None:
+    log = DeltaLog(many_commits(40, 0), "t")
+    newest = log.snapshot().version
+    meter.reset()
+    assert next(log.newest_commits()).version == newest
+    # The requests: the version after the newest, which is missing; the newest commit.
+    assert meter.cost().kinds == {"get": 2}, meter.requests
+
+
 def test_commits_that_won_the_race_are_read_once(meter: Meter) -> None:
     store = many_commits(4, 0)
     log = DeltaLog(store, "t")

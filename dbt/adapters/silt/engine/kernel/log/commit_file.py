@@ -217,7 +217,7 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
     version = first
     while True:
         for _ in range(_ONE_BY_ONE):
-            found = None if up_to is not None and version > up_to else _fetched(store, version, table)
+            found = None if up_to is not None and version > up_to else fetched(store, version, table)
             if found is None:
                 return
             yield found
@@ -228,12 +228,12 @@ def later_commits(store: Store, first: int, table: str, up_to: int | None = None
                 version += 1
 
 
-def _fetched(store: Store, version: int, table: str) -> Found | None:
-    """Reads a commit and its file's status, if the commit exists."""
+def fetched(store: Store, version: int, table: str) -> Found | None:
+    """Reads a commit and its file's status, if the commit exists. Raises as `later_commits`."""
+    if store.is_local:
+        status = store.status(commit_path(version))
+        return None if status is None else (status, read_commit(store, version, table, status))
     try:
-        status = store.status(commit_path(version)) if store.is_local else None
-        if status is not None:
-            check_commit(store, version, table, status)
         found = store.fetch(commit_path(version))
     except ObjectMissing as error:
         raise missing_version(version, table) from error

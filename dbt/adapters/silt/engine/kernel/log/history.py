@@ -16,7 +16,7 @@ from typing import Final
 
 from dbt.adapters.silt.engine.kernel.clock import utc_text
 from dbt.adapters.silt.engine.kernel.errors import VersionNotFoundError
-from dbt.adapters.silt.engine.kernel.log.commit_file import read_commit, read_info
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, read_commit, read_info
 from dbt.adapters.silt.engine.kernel.log.log_segment import LogListing, list_log
 from dbt.adapters.silt.engine.kernel.storage.store import FileStatus, Store
 from dbt.adapters.silt.engine.kernel.table.actions import Action, CommitInfo, changes_rows
@@ -70,6 +70,17 @@ def commits(
         stated = commit.info.in_commit_timestamp if has_in_commit_timestamp(version, properties) else None
         earlier = raised(commit.info, commit.timestamp_ms, earlier) if stated is None else stated
         yield replace(commit, timestamp_ms=earlier)
+
+
+def commit_of(file: FileStatus, commit: CommitFile, properties: TableProperties, table: str) -> Commit:
+    """Returns a commit with the time that it or its file states.
+
+    Raises:
+        CorruptLogError: if it cannot be read.
+    """
+    found = Commit(commit.version, 0, commit.actions(table))
+    time = stated_time(found.info) or file.modified_ms
+    return replace(found, timestamp_ms=snapshot_timestamp(found.info, commit.version, properties, time))
 
 
 def raised(info: CommitInfo, file_time_ms: int, earlier_ms: int | None) -> int:

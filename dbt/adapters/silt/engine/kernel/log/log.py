@@ -19,7 +19,7 @@ from dbt.adapters.silt.engine.kernel.log import history, log_segment
 from dbt.adapters.silt.engine.kernel.log.checkpoint_write import write_checkpoint
 from dbt.adapters.silt.engine.kernel.log.checksum import checksum_of_commit, contradiction, lost_commit
 from dbt.adapters.silt.engine.kernel.log.cleanup import clean_up, expiry
-from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, later_commits, read_info
+from dbt.adapters.silt.engine.kernel.log.commit_file import CommitFile, fetched, later_commits, read_info
 from dbt.adapters.silt.engine.kernel.log.history import Commit
 from dbt.adapters.silt.engine.kernel.log.replay import TableState, advance, replay, tombstones
 from dbt.adapters.silt.engine.kernel.log.snapshot import Snapshot
@@ -33,9 +33,6 @@ _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _CLOCKS_DIFFER_MS = 86_400_000
-_FIRST_WINDOW, _WINDOW = 3, 50
-"""How many commits are read at a time by a reader that may stop at any commit."""
-
 _READS = 20
 
 
@@ -191,23 +188,27 @@ class DeltaLog:
 
     def commits(self, start: int = 0, end: int | None = None) -> Iterator[Commit]:
         """Reads the remaining commits from `start` to `end`, both included, oldest first."""
-        return self._commits(self.snapshot(), start, end)
-
-    def _commits(self, snapshot: Snapshot, start: int, end: int | None) -> Iterator[Commit]:
+        snapshot = self.snapshot()
         listing = log_segment.with_unlisted(self.store, log_segment.list_log(self.store, self.name), snapshot.version)
         return history.commits(self.store, listing, snapshot.properties, start, end, self.name)
 
     def newest_commits(self) -> Iterator[Commit]:
-        """Yields the commits whose files still exist, newest first, and reads them lazily."""
+        """Yields the commits whose files still exist, newest first, and reads them lazily.
+
+        Their times are as their writers or files state them, so they need not be in the order of the versions.
+        """
         snapshot = self.snapshot()
-        end, size = snapshot.version, _FIRST_WINDOW
-        while end >= 0:
-            start, size = max(end - size + 1, 0), _WINDOW
-            window = list(self._commits(snapshot, start, end))
-            yield from reversed(window)
-            if not window or window[0].version > start:
-                return  # the log was cleaned up to here
-            end = start - 1
+        for version in range(snapshot.version, -1, -1):
+            found = fetched(self.store, version, self.name)
+            if found is None:
+                self._check_cleaned_up(version)
+                return
+            yield history.commit_of(*found, snapshot.properties, self.name)
+
+    def _check_cleaned_up(self, version: int) -> None:
+        """Raises MissingLogVersionError if the log has a commit before a version that is missing."""
+        if min(log_segment.list_log(self.store, self.name).commits, default=version) < version:
+            raise log_segment.missing_version(version, self.name)
 
     def read_ahead(self, version: int) -> Iterator[CommitFile]:
         """Yields the commits from a version on, oldest first; the next snapshot does not read them again if no other
