@@ -12,7 +12,7 @@ from dbt.adapters.silt.engine.catalog.folders import layout
 from dbt.adapters.silt.engine.catalog.folders.folder_documents import FolderDocuments
 from dbt.adapters.silt.engine.catalog.names import name_errors
 from dbt.adapters.silt.engine.catalog.names.documents import VIEW_SUFFIX, View, parse_view, serialize_view
-from dbt.adapters.silt.engine.catalog.names.log_end import End, end_log, is_dropped, is_table
+from dbt.adapters.silt.engine.catalog.names.log_end import End, end_log, has_log, is_dropped, is_table
 from dbt.adapters.silt.engine.catalog.names.open_tables import OpenTables
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, is_identifier
 from dbt.adapters.silt.engine.kernel import errors
@@ -65,7 +65,7 @@ class FolderTables:
         The end of an aborted publication deletes the log before the note, so the log is looked up again after it.
         """
         log = self.log_of(store, name)
-        return is_table(log) and not self._documents.creates_unpublished(name) and is_table(log)
+        return is_table(log) and not self._documents.creates_unpublished(name) and has_log(log)
 
     def names(self, store: Store, database: str, schema: str) -> list[RelationName]:
         """Returns the names of a schema's tables.

@@ -58,8 +58,12 @@ class End:
 
 def is_table(log: DeltaLog) -> bool:
     """Returns whether a table exists that was not dropped, damaged or not."""
-    has_log = log.store.status(commit_path(0)) is not None or log.exists()
-    return has_log and not is_dropped(log)
+    return has_log(log) and not is_dropped(log)
+
+
+def has_log(log: DeltaLog) -> bool:
+    """Returns whether a table's log exists, also of a table that a drop has ended."""
+    return log.store.status(commit_path(0)) is not None or log.exists()
 
 
 def end_log(log: DeltaLog, clock: Clock, end: End | None = None) -> EndResult:

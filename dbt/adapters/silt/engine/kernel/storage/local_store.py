@@ -96,20 +96,20 @@ class LocalStore(store.Store):
             return sorted(entry.name for entry in entries if entry.is_symlink())
 
     def read(self, path: str, at_most: int = store.MOST_BYTES) -> bytes:
-        with _mapped("reading", self._full_path(path)), self._opened(path) as descriptor:
+        with _Mapped("reading", self._full_path(path)), self._opened(path) as descriptor:
             return self._content(descriptor, path, at_most)
 
     def read_all(self, paths: Iterable[str]) -> Iterator[bytes]:
         """Yields the content of each file; the folder of consecutive files is resolved only once. Raises as `read`."""
         for folder, group in itertools.groupby(paths, key=lambda path: path.rpartition("/")[0]):
             with contextlib.ExitStack() as opened:
-                with _mapped("opening the folder", self._full_path(folder)):
+                with _Mapped("opening the folder", self._full_path(folder)):
                     descriptor = opened.enter_context(self._folder(folder))
                 yield from (self._read_in(descriptor, path) for path in group)
 
     def _read_in(self, folder: int, path: str) -> bytes:
         whole = self._full_path(path)
-        with _mapped("reading", whole), beneath.file(folder, path.rpartition("/")[2], whole) as descriptor:
+        with _Mapped("reading", whole), beneath.file(folder, path.rpartition("/")[2], whole) as descriptor:
             return self._content(descriptor, path, store.MOST_BYTES)
 
     def _content(self, descriptor: int, path: str, at_most: int) -> bytes:
@@ -122,7 +122,7 @@ class LocalStore(store.Store):
             return file.read(asked)
 
     def open_input(self, path: str) -> IO[bytes]:
-        with _mapped("opening", self._full_path(path)), self._opened(path) as descriptor:
+        with _Mapped("opening", self._full_path(path)), self._opened(path) as descriptor:
             # Arrow opens files by name; this name refers to the file that was opened here.
             same_file = f"{_DESCRIPTORS}/{descriptor}"
             if os.path.exists(same_file):
@@ -130,8 +130,13 @@ class LocalStore(store.Store):
             return open(os.dup(descriptor), "rb")
 
     def status(self, path: str) -> store.FileStatus | None:
-        (found,) = self.statuses((path,))
-        return found
+        whole = self._full_path(path)
+        try:
+            with _Mapped("checking", whole), self._open_parent(path) as (folder, name):
+                found = beneath.status(folder, name)
+        except store.ObjectMissing:
+            return None
+        return _unless_link(path, whole, found)
 
     def statuses(self, paths: Iterable[str]) -> Iterator[store.FileStatus | None]:
         """Yields the status of each file; each folder is resolved only once.
@@ -165,7 +170,7 @@ class LocalStore(store.Store):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary, dir_fd=folder)
                 raise
-            with _mapped("syncing", self._full_path(path.rpartition("/")[0])):
+            with _Mapped("syncing", self._full_path(path.rpartition("/")[0])):
                 os.fsync(folder)
 
     def copy_in(self, path: str, data: IO[bytes]) -> None:
@@ -252,7 +257,7 @@ class LocalStore(store.Store):
 
     def folder_modified_ms(self, folder: str) -> int | None:
         try:
-            with _mapped("checking", self._full_path(folder)), self._folder(folder) as descriptor:
+            with _Mapped("checking", self._full_path(folder)), self._folder(folder) as descriptor:
                 return os.fstat(descriptor).st_mtime_ns // 1_000_000
         except store.ObjectMissing:
             return None
@@ -276,7 +281,7 @@ class LocalStore(store.Store):
 
     def pin(self, folder: str) -> LocalFolder:
         path = self._full_path(folder)
-        with _mapped("opening the folder", path), self._folder(folder, beneath.READ) as descriptor:
+        with _Mapped("opening the folder", path), self._folder(folder, beneath.READ) as descriptor:
             return LocalFolder(path, os.dup(descriptor))
 
     def child(self, folder: str) -> LocalStore:
@@ -314,7 +319,7 @@ class LocalStore(store.Store):
     @contextlib.contextmanager
     def _listed(self, folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
         with (
-            _mapped("listing", self._full_path(folder)),
+            _Mapped("listing", self._full_path(folder)),
             self._folder(folder, beneath.READ) as descriptor,
             os.scandir(descriptor) as entries,
         ):
@@ -322,7 +327,7 @@ class LocalStore(store.Store):
 
     def _is_folder(self, folder: str) -> bool:
         try:
-            with _mapped("checking", self._full_path(folder)), self._folder(folder):
+            with _Mapped("checking", self._full_path(folder)), self._folder(folder):
                 return True
         except store.ObjectMissing:
             return False
@@ -330,17 +335,21 @@ class LocalStore(store.Store):
     def _status(self, path: str) -> store.FileStatus | None:
         whole = self._full_path(path)
         try:
-            with _mapped("checking", whole):
+            with _Mapped("checking", whole):
                 found = os.lstat(whole)
         except store.ObjectMissing:
             return None
-        if stat.S_ISLNK(found.st_mode):
-            raise beneath.link_error(whole)
-        return _regular(path, found)
+        return _unless_link(path, whole, found)
 
     def _sync_folder(self, folder: str) -> None:
         with _mapped_write("syncing", self._full_path(folder)), self._folder(folder, beneath.READ) as descriptor:
             os.fsync(descriptor)
+
+
+def _unless_link(path: str, whole: str, found: os.stat_result) -> store.FileStatus | None:
+    if stat.S_ISLNK(found.st_mode):
+        raise beneath.link_error(whole)
+    return _regular(path, found)
 
 
 def _regular(path: str, found: os.stat_result) -> store.FileStatus | None:
@@ -388,7 +397,7 @@ class LocalFolder:
 
     def is_current(self) -> bool:
         try:
-            with _mapped("checking", self._path):
+            with _Mapped("checking", self._path):
                 return os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
         except store.ObjectMissing:
             return False
@@ -464,24 +473,30 @@ class LocalFolder:
                 _logger.warning("the temporary file %s is left in %s: %s", temporary, self._path, error)
 
 
-@contextlib.contextmanager
-def _mapped(doing: str, path: str, is_write: bool = False) -> Iterator[None]:
+class _Mapped:
     """Converts errors of the operating system to errors of the store."""
-    try:
-        yield
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise store.ObjectMissing(path) from error
-    except FileExistsError as error:
-        raise store.ObjectExists(path) from error
-    except ValueError as error:  # a name with a NUL or a lone surrogate, which no file system supports
-        raise store.ObjectMissing(path) from error
-    except OSError as error:
-        raise storage_errors.failure(f"{doing} {path}", error, is_write) from error
+
+    __slots__ = ("_doing", "_is_write", "_path")
+
+    def __init__(self, doing: str, path: str, is_write: bool = False) -> None:
+        self._doing, self._path, self._is_write = doing, path, is_write
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        match error:
+            case FileExistsError():
+                raise store.ObjectExists(self._path) from error
+            # A ValueError: a name with a NUL or a lone surrogate, which no file system supports.
+            case FileNotFoundError() | NotADirectoryError() | ValueError():
+                raise store.ObjectMissing(self._path) from error
+            case OSError():
+                raise storage_errors.failure(f"{self._doing} {self._path}", error, self._is_write) from error
 
 
-def _mapped_write(doing: str, path: str) -> contextlib.AbstractContextManager[None]:
-    """Like `_mapped`, for writes: a refusal by the system means that nothing was written."""
-    return _mapped(doing, path, is_write=True)
+def _mapped_write(doing: str, path: str) -> _Mapped:
+    """Like `_Mapped`, for writes: a refusal by the system means that nothing was written."""
+    return _Mapped(doing, path, is_write=True)
 
 
 def _write_durably(path: str, data: bytes, folder: int | None = None) -> None:
