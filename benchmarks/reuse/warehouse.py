@@ -37,12 +37,13 @@ def make(folder: Path, tables: int, inputs: int) -> list[Node]:
     states: dict[str, TableState] = {}
     for number, node in enumerate(nodes):
         log = catalog.table(node.table)
-        states[str(node.table)] = TableState.of(log.snapshot().metadata, _EARLIER_COMMITS)
         read = {name: states[name] for name in (str(nodes[each].table) for each in _read_by(number, inputs))}
         facts = BuildFacts(node.build.owner, node.build.code, tables=read)
         info = CommitInfo(operation="CREATE OR REPLACE TABLE AS SELECT", extra=facts.commit_info())
         file = AddFile("built.parquet", {}, 10_000, 0, stats='{"numRecords":1000}')
         log.store.put(commit_path(_EARLIER_COMMITS), serialize([info, file]))
+        snapshot = log.snapshot()
+        states[str(node.table)] = TableState.of(snapshot.metadata, snapshot.version, snapshot.content)
     return nodes
 
 

@@ -124,6 +124,12 @@ def test_a_refresh_reads_only_the_new_commits() -> None:
     assert held.version == 30 and held.num_files == 30
 
 
+def test_the_hash_of_a_versions_files_is_computed_once() -> None:
+    log = log_of(2)
+    assert log.snapshot().content is log.snapshot().content
+    assert log.snapshot_at(1).content != log.snapshot().content
+
+
 def test_a_commit_that_changes_no_file_is_read_too() -> None:
     log = log_of(1)
     first = log.snapshot()

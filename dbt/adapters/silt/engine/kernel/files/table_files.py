@@ -7,6 +7,7 @@ KeptStatistics therefore keeps the checkpoint's Parquet file, and reads it colum
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -206,6 +207,13 @@ class TableFiles:
         if self.early.num_rows == 0:
             return self.late.select(WITHOUT_STATISTICS.names)
         return pa.concat_tables([part.select(WITHOUT_STATISTICS.names) for part in (self.early, self.late)])
+
+    @functools.cached_property
+    def content(self) -> str:
+        """A hash of the files and their deletion vectors."""
+        files = self.without_statistics()
+        columns = (files[name].to_pylist() for name in ("path", "size", "deletion_vector"))
+        return hashlib.sha256(repr(sorted(map(repr, zip(*columns, strict=True)))).encode()).hexdigest()[:16]
 
     def chosen(self, early: pa.Array | None, late: pa.Array | None) -> pa.Table:
         """Returns selected files with their statistics, schema `active_files.FILES`. Raises as `table`.

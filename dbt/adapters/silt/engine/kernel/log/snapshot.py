@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -117,16 +116,14 @@ class Snapshot:
     def num_files(self) -> int:
         return self.active.num_rows
 
-    @functools.cached_property
+    @property
     def content(self) -> str:
         """A hash of the active files and their deletion vectors, which determine the rows.
 
         Data files never change, so a version of a table that was restored from a copy has the rows of the version of
         that number before if it has the same hash.
         """
-        files = self.files_without_statistics
-        columns = (files[name].to_pylist() for name in ("path", "size", "deletion_vector"))
-        return hashlib.sha256(repr(sorted(map(repr, zip(*columns, strict=True)))).encode()).hexdigest()[:16]
+        return self.active.content
 
     @functools.cached_property
     def size_in_bytes(self) -> int:
