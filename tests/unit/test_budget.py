@@ -24,11 +24,11 @@ ROOMS = {
     "engine/arrow": 1164,
     "engine/audits": 642,
     "engine/builds": 1050,
-    "engine/catalog": 8765,
+    "engine/catalog": 8768,
     "engine/changed_keys": 1254,
     "engine/commands": 14277,
     "engine/datasource": 2250,
-    "engine/kernel": 24761,
+    "engine/kernel": 24813,
     "engine/sql": 7791,
     "engine/statements": 8306,
     "kept_spark": 1150,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 112110
+TOTAL = 112167
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150
