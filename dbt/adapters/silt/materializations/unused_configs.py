@@ -15,7 +15,6 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.silt.dbt_seams.project_values import CONFIGS
-from dbt.adapters.silt.engine.audits.audit import OnFailure
 from dbt.adapters.silt.materializations.partitioning import clustering, partitioning
 from dbt.adapters.silt.runs.once import first_time
 
@@ -217,7 +216,7 @@ def _unused(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     clustered = clustering(config)
     if clustered.left_out:
         yield clustered.name, clustered.left_out
-    if config.get("on_failure") == OnFailure.QUARANTINE.value and config.get("materialized") == "view":
+    if config.get("on_failure") == "quarantine" and config.get("materialized") == "view":
         yield "on_failure", "a view stores no rows to quarantine, and its tests run after it, as without audits"
     for name, reason in UNUSED.items():
         if config.get(name):
