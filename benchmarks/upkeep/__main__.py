@@ -3,6 +3,7 @@
     python -m benchmarks.upkeep --rows 1000000 --merges 1000 --changed 1000 --every 10
 
 The changed keys are scattered over the table, or neighbours; a tenth of them is new. The table has deletion vectors.
+The fresh table is ordered by its key: a table that is clustered by it is kept up in that order, another one is not.
 With `--folder`, the tables are kept, and a second call only reads them again, for example when the machine is idle.
 """
 
@@ -31,9 +32,13 @@ from dbt.adapters.silt.engine.warehouse import Warehouse
 from dbt.adapters.silt.session.spark import SessionSettings, open_session
 
 _READS: Final = 9
-_AUTO: Final = ", 'delta.autoOptimize.autoCompact' = 'true'"
+_DEFINITION: Final = "using delta tblproperties ('delta.enableDeletionVectors' = 'true')"
+_CLUSTERED: Final = _DEFINITION.replace("using delta", "using delta cluster by (id)")
+_AUTO: Final = _DEFINITION.replace(")", ", 'delta.autoOptimize.autoCompact' = 'true')")
 _DELTA_SPARK: Final = Path(delta_spark_process.__file__)
-_COURSES: Final = ("scattered_with", "scattered_without", "neighbouring_with", "neighbouring_without")
+_COURSES: Final = tuple(
+    f"{keys}_{care}" for keys in ("scattered", "neighbouring") for care in ("with", "without", "clustered")
+)
 _COLUMNS: Final = "id, uuid() as v, cast(id % 1000 as double) as amount"
 
 
@@ -65,7 +70,8 @@ class Course:
 
     def run(self, rows: int, merges: int, changed: int, every: int, scattered: bool) -> None:
         """Creates the table, and merges changes into it."""
-        create, *changes = statements(self.table, rows, merges, changed, scattered)
+        definition = _CLUSTERED if self.name.endswith("_clustered") else _DEFINITION
+        create, *changes = statements(self.table, rows, merges, changed, scattered, definition)
         self.warehouse.sql(create)
         seconds = []
         for number, merge in enumerate(changes, 1):
@@ -101,14 +107,9 @@ class Course:
         return total
 
 
-def statements(table: str, rows: int, merges: int, changed: int, scattered: bool, more: str = "") -> Iterator[str]:
-    """Yields the statements that create a table and merge changes into it.
-
-    Args:
-        more: further properties of the table.
-    """
-    using = f"using delta tblproperties ('delta.enableDeletionVectors' = 'true'{more})"
-    yield f"create table {table} {using} as select {_COLUMNS} from range({rows})"
+def statements(table: str, rows: int, merges: int, changed: int, scattered: bool, definition: str) -> Iterator[str]:
+    """Yields the statements that create a table and merge changes into it."""
+    yield f"create table {table} {definition} as select {_COLUMNS} from range({rows})"
     chosen = random.Random(1)
     for number in range(1, merges + 1):
         first = chosen.randrange(rows)
@@ -187,7 +188,7 @@ def courses(
     sizes = (given.rows, given.merges, given.changed)
     for name in given.only:
         course = Course(warehouse, name)
-        every = given.every if name.endswith("_with") else 0
+        every = 0 if name.endswith("_without") else given.every
         yield course, partial(course.run, *sizes, every, name.startswith("scattered"))
     for name in ("scattered", "neighbouring") if given.delta_jars else ():
         course = Course(warehouse, f"{name}_delta_spark", f"{folder}/{name}_delta_spark/table")
