@@ -8,9 +8,13 @@
 
   {%- set existing_relation = node.existing -%}
 
-  {%- call silt_write_view(existing_relation) -%}
-    {{ get_create_view_as_sql(target_relation, adapter.one_query(sql)) }}
-  {%- endcall -%}
+  {%- if node.done is not none -%}
+    {%- do silt_skip(node.done) -%}
+  {%- else -%}
+    {%- call silt_write_view(existing_relation) -%}
+      {{ get_create_view_as_sql(target_relation, adapter.one_query(sql)) }}
+    {%- endcall -%}
+  {%- endif -%}
 
   {%- do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, True)) -%}
 

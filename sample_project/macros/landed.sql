@@ -2,5 +2,5 @@
 {% macro landed(name) %}
   {%- do source('landing', name) -%}
   {%- set folder = var('landing') or invocation_args_dict.project_dir ~ '/landing' -%}
-  parquet.`{{ folder }}/{{ name }}`
+  read_files('{{ folder }}/{{ name }}', format => 'parquet')
 {%- endmacro %}

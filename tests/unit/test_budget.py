@@ -30,17 +30,17 @@ ROOMS = {
     "engine/datasource": 2250,
     "engine/kernel": 24813,
     "engine/sql": 7791,
-    "engine/statements": 8306,
+    "engine/statements": 8315,
     "kept_spark": 1150,
-    "materializations": 6668,
-    "methods": 2348,
+    "materializations": 6674,
+    "methods": 2390,
     "records": 2178,
     "report": 1815,
-    "runs": 4856,
+    "runs": 4857,
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 112167
+TOTAL = 112259
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

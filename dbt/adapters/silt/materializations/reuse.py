@@ -250,6 +250,12 @@ def build_of_test(test: Mapping[str, Any], texts: Sequence[str], around: Project
     )
 
 
+def build_of_view(model: Mapping[str, Any], around: ProjectFacts, at_ms: int) -> Build:
+    """Describes the creation of a view; arguments as for `build_of`."""
+    described = [model["config"], *(model.get(name) for name in ("columns", "description", "constraints"))]
+    return build_of_test(model, [str(model.get("compiled_code") or ""), _hash(described)], around, at_ms)
+
+
 def _effect(model: Mapping[str, Any], code: str) -> Effect:
     if model["resource_type"] == "snapshot":
         return Effect.ADDS if str(model["alias"]).lower() in code.lower() else Effect.KEEPS

@@ -9,6 +9,9 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base.meta import available
+from dbt.adapters.events.logging import AdapterLogger
+
 from dbt.adapters.silt.dbt_seams.command_state import flags
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationEntry, RelationKind, RelationName
 from dbt.adapters.silt.engine.kernel import errors
@@ -18,8 +21,10 @@ from dbt.adapters.silt.methods.units import UnitMethods, checksum_of
 from dbt.adapters.silt.runs.node_context import log_of
 
 if TYPE_CHECKING:
+    from dbt.adapters.contracts.connection import AdapterResponse
+
     from dbt.adapters.silt.engine.builds import decision as reuse_decision
-    from dbt.adapters.silt.engine.builds import present
+    from dbt.adapters.silt.engine.builds import passed_tests, present
     from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts
     from dbt.adapters.silt.engine.kernel.log.log import DeltaLog
     from dbt.adapters.silt.materializations import reached_macros, reuse
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from dbt.adapters.silt.runs import response as responses
     from dbt.adapters.silt.runs.response import SiltResponse
 else:
+    passed_tests = lazy_module("dbt.adapters.silt.engine.builds.passed_tests")
     present = lazy_module("dbt.adapters.silt.engine.builds.present")
     reuse_decision = lazy_module("dbt.adapters.silt.engine.builds.decision")
     reached_macros = lazy_module("dbt.adapters.silt.materializations.reached_macros")
@@ -37,6 +43,8 @@ else:
     other_targets = lazy_module("dbt.adapters.silt.methods.other_targets")
     project_files = lazy_module("dbt.adapters.silt.materializations.external.project_files")
     responses = lazy_module("dbt.adapters.silt.runs.response")
+
+logger = AdapterLogger("Silt")
 
 
 class BuildMethods(UnitMethods):
@@ -53,6 +61,8 @@ class BuildMethods(UnitMethods):
         self, unit: Unit | None, model: Mapping[str, Any], relation: SiltRelation, full_refresh: bool
     ) -> SiltResponse | None:
         """Returns the response of a node that is reused; None if it is built, or has no `reuse: unchanged`."""
+        if model["config"].get("materialized") == "view":
+            return self._reused_view(model, relation)
         if unit is None or unit.build is None:
             return None
         with self.connections.exception_handler(f"look for the last build of {relation}"):
@@ -71,6 +81,43 @@ class BuildMethods(UnitMethods):
         # A seed replaces no view, unless its hooks drop the view first.
         is_refused = entry is not None and not is_table and model["resource_type"] == "seed"
         return None if is_refused or self._is_built_anyway(full_refresh) else self._cloned(unit, model, relation, note)
+
+    def _reused_view(self, model: Mapping[str, Any], relation: SiltRelation) -> SiltResponse | None:
+        invocation, context = self.connections.invocation, self.connections.node.context
+        is_partial = invocation.context.empty or invocation.context.sample
+        has_hooks = reuse.has_hooks(model) or reuse.has_hooks_after(model)
+        if is_partial or has_hooks or not reuse.is_reusable(model, self.config.credentials.reuse):
+            return None
+        build = reuse.build_of_view(model, self._project_facts(), time.time_ns() // 1_000_000)
+        context.test = build
+        with self.connections.exception_handler(f"look for the last creation of {relation}"):
+            entry, known = self._find(relation), self._created_views()
+            last = known.find(build.owner)
+            if entry is None or entry.kind is not RelationKind.VIEW or last is None:
+                return None
+            build = passed_tests.of_view(build, self.connections.catalog.view(entry.name))
+            code, files = str(model.get("compiled_code") or ""), self.connections.sessions.listed_files
+            decision = known.decide(build, last, code, files)
+        if isinstance(decision, reuse_decision.Reused) and not self._is_built_anyway(invocation.full_refresh):
+            return responses.SiltResponse.of_view(last)
+        context.built_because = str(decision)
+        return None
+
+    @available.parse(lambda *_, **__: None)
+    def write_view(self, sql: str, existing: SiltRelation | None) -> AdapterResponse:
+        """Creates a view; replaces a table of that name in a single step if the run has seen the table."""
+        response = self.connections.execute(sql, replace_tables=existing is not None and existing.is_table)[0]
+        facts = self.connections.node.context.facts
+        if facts is not None and isinstance(response, responses.SiltResponse):
+            response.reason = ", ".join(facts.unknown) or self.connections.node.context.built_because
+            try:
+                self._created_views().note(passed_tests.PassedTest(facts, self.connections.invocation.run_id))
+            except errors.SiltError as error:
+                logger.debug(f"The view is not recorded, so it will be created again: {error}")
+        return response
+
+    def _created_views(self) -> passed_tests.PassedTests:
+        return passed_tests.PassedTests(self.connections.catalog, self.config.credentials.database)
 
     def _is_built_anyway(self, full_refresh: bool) -> bool:
         return full_refresh or reuse.is_switched_off(self.connections.invocation.variables)

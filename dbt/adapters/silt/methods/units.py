@@ -50,11 +50,6 @@ class UnitMethods(metaclass=AdapterMeta):
                 raise DbtDatabaseError(f"{errors.sentence(error.msg)} {errors.sentence(REMEDY)}") from error.__cause__
             raise
 
-    @available.parse(lambda *_, **__: None)
-    def write_view(self, sql: str, existing: SiltRelation | None) -> AdapterResponse:
-        """Creates a view; replaces a table of that name in a single step if the run has seen the table."""
-        return self.connections.execute(sql, replace_tables=existing is not None and existing.is_table)[0]
-
     @available.parse_none
     def enter_hook(self, model: Mapping[str, Any], role: str, relation: SiltRelation, full_refresh: bool) -> None:
         """Makes each statement until `leave_hook` a unit of work of the node's hook."""

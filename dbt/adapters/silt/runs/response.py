@@ -98,14 +98,24 @@ class SiltResponse(AdapterResponse):
     @classmethod
     def of_passed_test(cls, passed: PassedTest) -> SiltResponse:
         """Creates the response of a data test that is not run because it has passed on the same input."""
+        return cls._of_known(str(passed), passed.run_id)
+
+    @classmethod
+    def of_view(cls, last: PassedTest) -> SiltResponse:
+        """Creates the response of a view that is not created again, because nothing that determines it has changed."""
+        run = f" (run {short_id(last.run_id)})" if last.run_id else ""
+        return cls._of_known(f"unchanged since it was created{run}", last.run_id)
+
+    @classmethod
+    def _of_known(cls, reason: str, run_id: str | None) -> SiltResponse:
         return cls(
-            _message=f"reused: {passed}",
+            _message=f"reused: {reason}",
             code=_REUSE,
-            run_id=passed.run_id,
+            run_id=run_id,
             operation=_REUSE,
             skipped=True,
             reused=True,
-            reason=str(passed),
+            reason=reason,
         )
 
     @classmethod

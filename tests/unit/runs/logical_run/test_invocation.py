@@ -39,7 +39,7 @@ def fresh_invocation() -> Iterator[None]:
 
 def config(project: Path, which: str = "run", **fields: Any) -> SimpleNamespace:
     """Returns the part of dbt's configuration that an adapter reads."""
-    credentials = {name: fields.pop(name) for name in ("run_id", "resume") if name in fields}
+    credentials = {name: fields.pop(name) for name in ("run_id", "resume", "reuse") if name in fields}
     return SimpleNamespace(
         credentials=SiltCredentials(**credentials),
         project_root=str(project),
@@ -434,6 +434,19 @@ def test_spark_starts_early_if_the_last_command_of_this_kind_needed_it(tmp_path:
         command = invocation(config(tmp_path, which))
         assert command.starts_spark_early is was_needed
         assert not invocation(config(tmp_path, "show" if which == "test" else "test")).starts_spark_early
+        if is_needed:
+            command.on_session()
+        command.finish()
+
+
+@pytest.mark.parametrize("which", ["run", "build", "seed", "snapshot"])
+def test_spark_starts_late_if_the_last_command_of_this_kind_reused_everything(tmp_path: Path, which: str) -> None:
+    (tmp_path / "target").mkdir()
+    for is_needed, was_needed in ((True, True), (False, True), (False, False), (True, False), (True, True)):
+        command = invocation(config(tmp_path, which, reuse="unchanged"))
+        assert command.starts_spark_early is was_needed
+        assert invocation(config(tmp_path, which, reuse="unchanged", full_refresh=True)).starts_spark_early
+        assert invocation(config(tmp_path, which, reuse="never")).starts_spark_early
         if is_needed:
             command.on_session()
         command.finish()

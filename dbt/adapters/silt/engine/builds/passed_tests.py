@@ -1,14 +1,16 @@
-"""The facts of tests that passed: the versions that each test has read, in a document of the warehouse.
+"""The facts of tests that passed and of views that were created: the versions that each of them has read.
 
-    _tests/<digest>.json   the facts of the last execution of a test that passed
+    _tests/<digest>.json   the facts of the last execution of a test that passed, or of the last creation of a view
 
-A test changes no table, so no commit can hold its facts. A document is written after the test has passed, and its
-content stays true whatever happens later: if it is lost, or another process replaces it, the test runs again.
+A test and a view change no table, so no commit can hold their facts. A document is written afterwards, and its
+content stays true whatever happens later: if it is lost, or another process replaces it, the test runs again, and the
+view is created again.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,10 +18,10 @@ from typing import Final
 from dbt.adapters.silt.engine.builds.decision import Built, Decision, LastBuild, decide
 from dbt.adapters.silt.engine.builds.present import names_published_versions, present
 from dbt.adapters.silt.engine.catalog.catalog import Catalog
-from dbt.adapters.silt.engine.catalog.names.documents import file_name
+from dbt.adapters.silt.engine.catalog.names.documents import View, file_name, serialize_view
 from dbt.adapters.silt.engine.kernel import foreign_json
 from dbt.adapters.silt.engine.kernel.errors import UnsupportedFeatureError
-from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, local_day
+from dbt.adapters.silt.engine.kernel.log.builds import Build, BuildFacts, facts_hash, local_day
 from dbt.adapters.silt.engine.kernel.printable import short_id
 from dbt.adapters.silt.engine.kernel.storage.store import DOCUMENT_BYTES, ObjectMissing, Store
 from dbt.adapters.silt.engine.kernel.table import json_fields
@@ -57,9 +59,18 @@ class PassedTest:
         return f"passed on {', '.join(read) or 'the same input'}{run}"
 
 
+def of_view(build: Build, view: View) -> Build:
+    """Returns the build of a view, whose code is also the document: a view that another writer has changed is another.
+
+    The rows that it reads do not matter, as they are computed when the view is read.
+    """
+    document = serialize_view(replace(view, created_at=None)).decode()
+    return replace(build, code=facts_hash([build.code, document]), tolerance_ms=sys.maxsize)
+
+
 @dataclass(frozen=True)
 class PassedTests:
-    """The tests that have passed, in a database of the warehouse."""
+    """The tests that have passed, and the views that were created, in a database of the warehouse."""
 
     catalog: Catalog
     database: str

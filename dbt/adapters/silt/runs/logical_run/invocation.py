@@ -60,6 +60,9 @@ _OF_SPARK = re.compile(
 )
 """Words of queries that only Spark answers. If such a word means something else, Spark merely starts too early."""
 
+_UNCHANGED = "unchanged"
+"""The profile's value of `reuse` with which nodes are reused."""
+
 
 def _unchanged(end: CommandEnd) -> CommandEnd:
     """Returns the end of a command whose changes are visible at once."""
@@ -152,11 +155,18 @@ class Invocation:
     @property
     def starts_spark_early(self) -> bool:
         """Whether Spark starts while dbt reads the project: this command surely needs it, or the last command of this
-        kind in the project needed it.
+        kind in the project needed it. The first that may reuse every node starts it.
         """
-        if not self.may_need_no_spark or _OF_SPARK.search(str(self._flag("inline") or "")) is not None:
-            return True
-        return self._spark_mark.exists()
+        if not self.may_need_no_spark:
+            return not (self._reuses and self._spark_mark.exists())
+        return _OF_SPARK.search(str(self._flag("inline") or "")) is not None or self._spark_mark.exists()
+
+    @property
+    def _reuses(self) -> bool:
+        """Whether this command may write nothing, because the profile has unchanged nodes reused."""
+        return (
+            self.which in PUBLISHING_COMMANDS and self._config.credentials.reuse == _UNCHANGED and not self.full_refresh
+        )
 
     @property
     def full_refresh(self) -> bool:
@@ -329,14 +339,14 @@ class Invocation:
 
     @property
     def _spark_mark(self) -> Path:
-        return self.target_path / f"silt_spark_{self._flag('which')}"
+        return self.target_path / f"silt_{'spark' if self.may_need_no_spark else 'no_spark'}_{self._flag('which')}"
 
     def _mark_need_of_spark(self) -> None:
         """Marks whether the next command of this kind starts Spark early; without the mark, it only starts later."""
-        if not self.may_need_no_spark:
+        if not self.may_need_no_spark and not self._reuses:
             return
         try:
-            if self._needs_spark:
+            if self._needs_spark == self.may_need_no_spark:
                 self._spark_mark.touch()
             else:
                 self._spark_mark.unlink(missing_ok=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dbt.adapters.silt.engine.builds.build_facts import facts_of_query
+from dbt.adapters.silt.engine.builds.passed_tests import of_view
 from dbt.adapters.silt.engine.catalog.names.documents import View
 from dbt.adapters.silt.engine.catalog.names.relation_names import RelationName, check_new_names
 from dbt.adapters.silt.engine.commands.spark.types import kernel_schema
@@ -15,6 +17,7 @@ from dbt.adapters.silt.engine.sql import ast
 from dbt.adapters.silt.engine.sql.ast import CreateMode, Name, ViewColumn, ViewScope
 from dbt.adapters.silt.engine.sql.query.references import table_references
 from dbt.adapters.silt.engine.statements.resolve.namespace import TemporaryView
+from dbt.adapters.silt.engine.statements.resolve.reads import Resolved
 from dbt.adapters.silt.engine.statements.steps.context import Context, Result, Routes, pass_to_spark, pass_with_query
 from dbt.adapters.silt.engine.statements.steps.on_table import refuse_unsupported
 
@@ -34,17 +37,22 @@ def _create_view(context: Context, statement: ast.CreateView) -> Result:
         context.catalog.note_lookup(name)
         return _NOTHING
     inputs = context.resolver.earlier_inputs.names
-    found = _checked_columns(context, name, statement)
+    resolved, found = _checked_columns(context, name, statement)
+    view = replace(_view(context, name, statement, found), inputs=inputs)
     try:
         context.catalog.put_view(
-            replace(_view(context, name, statement, found), inputs=inputs),
+            view,
             replace=statement.mode is CreateMode.CREATE_OR_REPLACE,
             replace_table=context.settings.replace_tables,
         )
     except RelationExistsError:
         if not if_absent:
             raise
-    return _NOTHING
+        return _NOTHING
+    build = context.settings.build
+    if build is None:
+        return _NOTHING
+    return Result(facts=facts_of_query(of_view(build, view), resolved, context.resolver.time_zone))
 
 
 def _alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result:
@@ -53,7 +61,7 @@ def _alter_view_query(context: Context, statement: ast.AlterViewQuery) -> Result
     if name is None:
         return pass_with_query(context, statement, statement.query)
     view, inputs = context.catalog.view(name), context.resolver.earlier_inputs.names
-    _check_columns(str(name), (), _columns_of(context, name, statement.query))
+    _check_columns(str(name), (), _columns_of(context, name, statement.query)[1])
     changed = replace(
         view,
         inputs=inputs,
@@ -110,8 +118,8 @@ def _create_temporary_view(context: Context, statement: ast.CreateView) -> Resul
     return _NOTHING
 
 
-def _checked_columns(context: Context, name: RelationName, statement: ast.CreateView) -> list[str]:
-    """Returns the names of the query's columns."""
+def _checked_columns(context: Context, name: RelationName, statement: ast.CreateView) -> tuple[Resolved, list[str]]:
+    """Returns the resolved query, and the names of its columns."""
     for reference in table_references(statement.query):
         if reference.files is not None:
             continue
@@ -121,9 +129,9 @@ def _checked_columns(context: Context, name: RelationName, statement: ast.Create
                 table=str(name),
                 remedy="Create a temporary view, or a table",
             )
-    found = _columns_of(context, name, statement.query, statement.columns)
+    resolved, found = _columns_of(context, name, statement.query, statement.columns)
     _check_columns(str(name), tuple(column.name for column in statement.columns), found)
-    return found
+    return resolved, found
 
 
 def _query_columns(columns: Sequence[object], found: Sequence[str]) -> tuple[str, ...]:
@@ -134,12 +142,17 @@ def _query_columns(columns: Sequence[object], found: Sequence[str]) -> tuple[str
     return tuple(found) if columns and is_unique and is_lasting else ()
 
 
-def _columns_of(context: Context, name: RelationName, query: str, columns: Sequence[ViewColumn] = ()) -> list[str]:
-    """Returns the columns of the view's query, which Spark must be able to run and which must not read the view."""
-    frame = context.frame(replace(context.resolver, notes_reads=False).query(query, name))
+def _columns_of(
+    context: Context, name: RelationName, query: str, columns: Sequence[ViewColumn] = ()
+) -> tuple[Resolved, list[str]]:
+    """Returns the view's resolved query, which Spark must be able to run and which must not read the view, and its
+    columns.
+    """
+    resolved = replace(context.resolver, notes_reads=False).query(query, name)
+    frame = context.frame(resolved)
     if any(column.fields for column in columns):
         _check_fields(str(name), columns, kernel_schema(frame.schema))
-    return frame.columns
+    return resolved, frame.columns
 
 
 def _check_fields(name: str, columns: Sequence[ViewColumn], schema: StructType) -> None:
