@@ -16,7 +16,7 @@ ROOMS = {
     ".": 1716,
     "cli": 5911,
     "command_server": 1550,
-    "dbt_seams": 1054,
+    "dbt_seams": 1072,
     "duckdb_file": 551,
     "endpoint": 4833,
     "engine": 1211,
@@ -40,7 +40,7 @@ ROOMS = {
     "session": 4552,
     "status_lines": 550,
 }
-TOTAL = 112259
+TOTAL = 112285
 """The lines that all rooms may have together, less than the sum, so that not every room can be full."""
 
 SLACK = 150

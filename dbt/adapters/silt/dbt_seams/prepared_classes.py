@@ -1,6 +1,7 @@
-"""Prepares dbt's dataclasses in advance: they generate their code and their JSON schemas when they are first used.
+"""Prepares dbt's dataclasses and macros in advance: dbt generates code and JSON schemas at the first use.
 
-The preparation may fill dbt's caches; `restored` undoes these changes.
+The preparation may fill dbt's caches; `restored` undoes these changes. dbt keeps the template of each macro by the
+macro's text, so a macro that is replaced or edited has another template.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import sys
 from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
 from contextlib import contextmanager, suppress
 from itertools import islice
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 _DICTIONARIES: Final = "mashumaro.mixins.dict"
@@ -26,16 +28,40 @@ MOST_SCHEMAS: Final = 100
 _AT_ONCE: Final = 40
 """The number of classes in a step."""
 _PACKAGES: Final = ("dbt", "dbt_common", "dbt_semantic_interfaces")
+_MACROS_OF: Final = ("dbt.include.global_project", "dbt.include.spark")
+_BLOCKS: Final = frozenset(("macro", "materialization", "test", "data_test"))
 
 
 def prepare() -> Iterator[str]:
-    """Prepares the classes of the imported modules; yields the name of each step when it is done."""
+    """Prepares the macros, and the classes of the imported modules; yields the name of each step when it is done."""
+    for file in macro_files():
+        compile_macros(file)
+        yield compile_macros.__name__
     for step, classes in ((generate_code, lazy_classes()), (make_schema, with_schemas())):
         for position in range(0, len(classes), _AT_ONCE):
             with restored():
                 for each in classes[position : position + _AT_ONCE]:
                     step(each)
             yield step.__name__
+
+
+def macro_files() -> list[Path]:
+    """Returns the files with the macros of dbt and of this adapter, which every project has."""
+    try:
+        folders = [importlib.import_module(name).PACKAGE_PATH for name in _MACROS_OF]
+        own = Path(importlib.import_module("dbt.adapters.silt.impl").Plugin.include_path).parent
+    except Exception:
+        return []  # a command that needs the module reports the error
+    return sorted(file for each in (*map(Path, folders), own / "macros") for file in each.rglob("*.sql"))
+
+
+def compile_macros(file: Path) -> None:
+    """Compiles the macros of a file, as dbt does at the first call."""
+    with suppress(Exception):
+        jinja = importlib.import_module("dbt_common.clients.jinja")
+        text = file.read_text(encoding="utf-8").strip()
+        for block in jinja.extract_toplevel_blocks(text, allowed_blocks=_BLOCKS, collect_raw_data=False):
+            jinja.template_cache.get_node_template(SimpleNamespace(macro_sql=block.full_block))
 
 
 def lazy_classes() -> list[Any]:
