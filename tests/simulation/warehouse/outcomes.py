@@ -35,7 +35,7 @@ _GONE = (
     ObjectMissing,
 )
 _VERSION_GONE = "exists, and then that it does not"
-"""A writer was refused because its version existed, and a drop deleted that version before its `txnId` could be read.
+"""A writer was refused because its version existed, which a drop or a clean-up deleted before its `txnId` was read.
 
 An earlier copy of the same request may have written the version, so the writer does not know.
 """
@@ -67,7 +67,7 @@ class Outcomes:
         error: Exception,
         strikes: int,
     ) -> None:
-        """Accepts a conflict, an error after a fault, and an error that a drop explains.
+        """Accepts a conflict, an error after a fault, and an error that a drop or a clean-up explains.
 
         Args:
             strikes: the faults of the process before the operation.
@@ -78,11 +78,15 @@ class Outcomes:
         self.world.note(f"{process.name}: {error!r}")
         self.counts[type(error).__name__] += 1
         is_conflict = isinstance(error, _CONFLICTS) and not isinstance(error, ConcurrentDropError)
-        if is_conflict or (QUEUE in names and self._is_of_drop(error)):
+        if is_conflict or (QUEUE in names and self._is_of_drop(error)) or self._is_of_clean_up(error):
             return
         if process.strikes > strikes and isinstance(error, SiltError):
             return
         raise Violation(f"an error without a cause: {error!r}") from error
+
+    def _is_of_clean_up(self, error: Exception) -> bool:
+        """Returns whether a writer met a clean-up that had deleted the version which refused it, and wrote it again."""
+        return _VERSION_GONE in str(error) and any(landing.is_stray for landing in self.world.landings)
 
     def _is_of_drop(self, error: Exception) -> bool:
         """Returns whether the error is one that a drop of the queue causes, and the queue was dropped."""
