@@ -131,7 +131,7 @@ def test_a_wrong_call_of_the_rows_methods_is_an_error_of_python(words: House) ->
 @pytest.mark.connect
 def test_a_mistake_in_the_sql_of_a_method_has_the_remedy_that_it_has_in_a_statement(words: House) -> None:
     rows = words.sql("select * from words")
-    with pytest.raises(FunctionNotFoundError, match=r"no function `lenght`\. Did you mean .*`length`"):
+    with pytest.raises(FunctionNotFoundError, match=r"the function `lenght` does not exist\. Did you mean .*`length`"):
         rows.selectExpr("lenght(s)").collect()
     with pytest.raises(StatementSyntaxError, match=r"PARSE_SYNTAX_ERROR.*in backticks, `x y`"):
         rows.selectExpr('s as "x y"').collect()

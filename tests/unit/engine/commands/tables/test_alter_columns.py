@@ -165,7 +165,7 @@ def test_a_partitioned_table_keeps_its_partitions_when_a_column_is_dropped(table
 
 def test_the_last_column_and_a_missing_column_cannot_be_dropped(tables: Tables) -> None:
     log = tables.made("select 1L as id, named_struct('a', 1) as s")
-    with pytest.raises(ColumnNotFoundError, match="no column `nope`"):
+    with pytest.raises(ColumnNotFoundError, match="the column `nope` does not exist"):
         drop(tables, log, ("nope",))
     with pytest.raises(InvalidStatementError, match=r"`s\.a` is the only column of its level"):
         drop(tables, log, ("s", "a"))
@@ -426,7 +426,7 @@ def test_elements_and_values_become_not_null_if_they_contain_no_nulls(tables: Ta
         (("m", "key"), {"position": Position()}, "cannot have a position"),
         (("m", "key"), {"nullable": True}, "cannot have nulls"),
         (("l", "element"), {"default": "1"}, "cannot have a default"),
-        (("l", "key"), {"type": "bigint"}, r"no column `l\.key`"),
+        (("l", "key"), {"type": "bigint"}, r"the column `l\.key` does not exist"),
         (("id", "element"), {"type": "bigint"}, "`id` is not a struct"),
         (("id", "element"), {"comment": "x"}, "`id` is not a struct"),
     ],

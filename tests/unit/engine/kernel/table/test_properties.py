@@ -101,7 +101,7 @@ def test_names_of_statistics_columns_may_contain_commas_inside_backticks() -> No
     ],
 )
 def test_a_misspelt_property_is_refused_with_a_similar_name(key: str, meant: str) -> None:
-    with pytest.raises(InvalidPropertyError, match=f"no table property `{key}`. Did you mean `{meant}`"):
+    with pytest.raises(InvalidPropertyError, match=f"property `{key}` does not exist. Did you mean `{meant}`"):
         checked({key: "true"})
 
 
@@ -111,5 +111,5 @@ def test_a_users_own_property_may_have_any_name(key: str) -> None:
 
 
 def test_a_property_without_a_similar_name_is_refused_without_a_suggestion() -> None:
-    with pytest.raises(InvalidPropertyError, match=r"no table property `delta.qqqqqqqqqq`\. Correct the property"):
+    with pytest.raises(InvalidPropertyError, match=r"`delta.qqqqqqqqqq` does not exist\. Correct the property"):
         checked({"delta.qqqqqqqqqq": "x"})

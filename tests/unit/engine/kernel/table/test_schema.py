@@ -89,7 +89,7 @@ def test_columns_are_found_in_any_case() -> None:
 
 def test_a_missing_column_is_named_with_the_existing_columns() -> None:
     schema = StructType((StructField("a", PrimitiveType("long")), StructField("b", PrimitiveType("long"))))
-    with pytest.raises(ColumnNotFoundError, match="`c`; columns: a, b"):
+    with pytest.raises(ColumnNotFoundError, match="`c` does not exist; columns: a, b"):
         schema.require("c", "shop.orders")
 
 

@@ -186,7 +186,7 @@ def test_of_two_writers_that_create_a_table_the_second_appends_to_the_firsts_tab
         ({"txn": "job"}, errors.InvalidArgumentError, "has two parts"),
         ({"table": "spark_catalog.default.orders"}, errors.InvalidNameError, "is not in a warehouse"),
         ({"table": "default.orders"}, errors.InvalidNameError, "is not in a warehouse"),
-        ({"table": "nowhere.orders"}, errors.SchemaNotFoundError, "no schema `nowhere`"),
+        ({"table": "nowhere.orders"}, errors.SchemaNotFoundError, "the schema `nowhere` does not exist"),
         ({"table": "orders v"}, errors.StatementSyntaxError, "expected the end"),
         ({"table": "shown"}, errors.RelationExistsError, "a view with that name exists"),
         ({"table": ""}, errors.StatementSyntaxError, "a table's name"),

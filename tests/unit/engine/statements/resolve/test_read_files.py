@@ -61,7 +61,7 @@ def test_a_hinted_column_may_be_absent_from_json_and_not_from_csv(house: House, 
         ("tags", "array<string>"),
         ("note", "string"),
     ]
-    with pytest.raises(ColumnNotFoundError, match=r"no column `note` in the files of .*they have `id`, `zip`, `day`"):
+    with pytest.raises(ColumnNotFoundError, match=r"`note` does not exist in .*they have `id`, `zip`, `day`"):
         house.sql(f"select * from read_files('{text_of(orders)}/a.csv', header => true, schemaHints => 'note string')")
 
 
