@@ -74,7 +74,7 @@ def test_a_missing_conflict_check_is_found(check: str, start: int) -> None:
 
 def test_a_rule_for_all_rows_that_is_committed_at_the_tables_level_is_found() -> None:
     with mock.patch.object(commit, "effective_isolation_level", lambda level, _: level):
-        assert "rows were overlooked" in first_violation(546)
+        assert "rows were overlooked" in first_violation(91)
 
 
 def test_an_unknown_answer_taken_for_a_conflict_is_found() -> None:
@@ -207,7 +207,7 @@ def test_an_upkeep_that_brings_deleted_rows_back_is_found() -> None:
             real(winner, pending)
 
     with mock.patch.object(conflicts, "check_removed_files_are_not_removed_again", only_for_others):
-        assert "is there twice" in first_violation_with_upkeep()
+        assert "is not there to remove" in first_violation_with_upkeep()
 
 
 def test_a_bin_of_which_a_file_is_lost_when_it_is_taken_back_is_found() -> None:
