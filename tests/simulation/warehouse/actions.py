@@ -126,7 +126,7 @@ class Actions(Reads):
         except (ConcurrentModificationError, CommitAttemptsExhaustedError) as error:
             attempt.outcome = FAILED
             self.judge(process, (name,), error, strikes)
-            check_upkeep_gave_way(statement, error)
+            check_upkeep_gave_way(statement, error, self.world.now_ms)
             if state := rare_states.of_failure(error):
                 self.world.states[state] += 1
         except (SiltError, ObjectMissing) as error:
@@ -242,15 +242,20 @@ _UPKEEP: dict[Action, float] = {Actions.change: 10, Actions.read: 1, Actions.che
 _APPENDS = frozenset({"append", "append once"})
 
 
-def check_upkeep_gave_way(statement: Statement, error: SiltError) -> None:
-    """Checks that no statement that changes rows has lost to upkeep.
+_TAKEN_BACK_MS = 86_400_000
+"""A bin that is older may keep the rows: VACUUM may soon delete the files that it has replaced."""
+
+
+def check_upkeep_gave_way(statement: Statement, error: SiltError, now_ms: int) -> None:
+    """Checks that no statement that changes rows has lost to upkeep of the last day.
 
     Raises:
         Violation: if it has.
     """
     winner = error.details.get("commit_info", {})
     is_upkeep = winner.get("operationParameters", {}).get("auto") in (True, "true")
-    if is_upkeep and not statement.moves_rows:
+    is_recent = now_ms - winner.get("timestamp", now_ms) < _TAKEN_BACK_MS
+    if is_upkeep and is_recent and not statement.moves_rows:
         raise Violation(f"{statement.name} lost to upkeep: {error}")
 
 
