@@ -97,13 +97,13 @@ class Course:
 
     def written(self, by_upkeep: bool) -> int:
         """The bytes of the files that the merges have added, or that upkeep has."""
-        adds = (each for commit in self.log.commits(1) for each in commit.actions if isinstance(each, AddFile))
         known: set[str] = set()
         total = 0
-        for each in adds:
-            if each.path not in known and each.data_change is not by_upkeep:
-                total += each.size
-            known.add(each.path)
+        for commit in self.log.commits():
+            adds = [each for each in commit.actions if isinstance(each, AddFile)]
+            new = [each for each in adds if each.path not in known and each.data_change is not by_upkeep]
+            total += sum(each.size for each in new) if commit.version else 0
+            known |= {each.path for each in adds}
         return total
 
 
