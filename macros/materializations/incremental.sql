@@ -148,7 +148,7 @@
 
 {#-- Updates the clustering, properties and constraints of an existing table to the project's, but only if they differ, so that a run
      without such changes makes no commit. Called before the write, which must then satisfy the new constraints, and before columns are
-     dropped, by which the table may be clustered. `added` are the columns and fields that the write would add. Returns whether the
+     dropped, because the table may be clustered by them. The write would add the columns and fields in `added`. Returns whether the
      table was changed. --#}
 {% macro silt_follow_definition(relation, added) %}
   {%- set changes = adapter.definition_changes(model, relation, added) -%}

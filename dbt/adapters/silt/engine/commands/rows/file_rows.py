@@ -69,7 +69,7 @@ class CountedRows:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedRows:
-    """The rows of files to rewrite, of which a known number is kept.
+    """The rows of files to rewrite; a known number of them is kept.
 
     They are not counted while they are read, which would cost a tenth of the job's processor time.
 
